@@ -69,17 +69,21 @@ def _compared(pair: Path, cli: str, repeats: int) -> list[Comparison]:
     graph = (pair / "1" / "saved_model.pb").stat().st_size
     size = sum(file.stat().st_size for file in (pair / "1").rglob("*") if file.is_file())
     name = f"{small.KINDS[pair.name]} ({size / 1e6:.1f} MB, saved_model.pb {graph / 1e6:.1f} MB)"
-    return [
-        Comparison(
-            arguments[0],
-            " ".join(word for word in arguments if word[0] != "/"),
-            THEIRS,
-            wall[number],
-            wall[-1],
-            GOALS[arguments[0]],
-            name,
-            cpu[number],
-            cpu[-1],
+    rows = []
+    for arguments, seconds, cpu_seconds in zip(ours, wall, cpu):
+        command = arguments[0]
+        shown = " ".join(word for word in arguments if word[0] != "/")
+        rows.append(
+            Comparison(
+                command,
+                shown,
+                THEIRS,
+                seconds,
+                wall[-1],
+                GOALS[command],
+                name,
+                cpu_seconds,
+                cpu[-1],
+            )
         )
-        for number, arguments in enumerate(ours)
-    ]
+    return rows

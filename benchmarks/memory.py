@@ -61,11 +61,10 @@ class Peak:
 
 def run(repeats: int = 1) -> list[Peak]:
     """The peaks of all models, each measured once."""
-    return [
-        row
-        for model in models.MODELS
-        for row in attempt(f"peak memory: {model.title}", peak, model)
-    ]
+    rows: list[Peak] = []
+    for model in models.MODELS:
+        rows += attempt(f"peak memory: {model.title}", peak, model)
+    return rows
 
 
 def peak(model: models.Model) -> Peak:

@@ -4,6 +4,7 @@ for each kind of model.
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Mapping, Sequence
 
@@ -24,13 +25,11 @@ def svg(command: str, lines: Mapping[str, Sequence[Point]]) -> str:
         f"<title>{command}: time and memory by size of the model</title>",
         f'<rect width="{width}" height="{height}" fill="#ffffff"/>',
     ]
-    there = {kind: [point for point in line if not point.missing] for kind, line in lines.items()}
-    seconds = {
-        kind: [(point.count, point.seconds) for point in line] for kind, line in there.items()
-    }
-    memory = {
-        kind: [(point.count, point.peak / 2**20) for point in line] for kind, line in there.items()
-    }
+    seconds, memory = {}, {}
+    for kind, line in lines.items():
+        there = [point for point in line if not point.missing]
+        seconds[kind] = [(point.count, point.seconds) for point in there]
+        memory[kind] = [(point.count, point.peak / 2**20) for point in there]
     parts += _panel(_LEFT, f"{command}: CPU seconds", seconds)
     parts += _panel(_LEFT + _WIDTH + _GAP, f"{command}: MiB", memory)
     for number, kind in enumerate(lines):
@@ -44,10 +43,9 @@ def svg(command: str, lines: Mapping[str, Sequence[Point]]) -> str:
 
 
 def _panel(left: int, title: str, lines: Mapping[str, Sequence[tuple[float, float]]]) -> list[str]:
-    points = [point for line in lines.values() for point in line]
-    (x_low, x_high), (y_low, y_high) = (
-        _decades([point[axis] for point in points]) for axis in (0, 1)
-    )
+    points = list(itertools.chain.from_iterable(lines.values()))
+    x_low, x_high = _decades([x for x, _ in points])
+    y_low, y_high = _decades([y for _, y in points])
 
     def place(x: float, y: float) -> str:
         across = (math.log10(x) - x_low) / (x_high - x_low) * _WIDTH

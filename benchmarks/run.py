@@ -23,6 +23,7 @@ from concurrent.futures import ProcessPoolExecutor
 from datetime import datetime, timezone
 from importlib import metadata
 from pathlib import Path
+from typing import Any
 
 import benchmarks
 from benchmarks import attempt, page, plot, record, tensorflow_version
@@ -67,27 +68,23 @@ def _machine() -> str:
 
 def as_json(rows: Sequence[Row]) -> str:
     """Return the results with every single time."""
-    computed = ("ratio", "cpu_ratio", "rate", "reached")
-    items = [
-        {
-            "kind": type(row).__name__,
-            **vars(row),
-            **{name: getattr(row, name) for name in computed if hasattr(row, name)},
-        }
-        for row in rows
-    ]
+    items = list(map(_item, rows))
     return json.dumps({"schema": 2, "machine": _machine(), "rows": items}, indent=2) + "\n"
+
+
+def _item(row: Row) -> dict[str, Any]:
+    computed = ("ratio", "cpu_ratio", "rate", "reached")
+    known = {name: getattr(row, name) for name in computed if hasattr(row, name)}
+    return {"kind": type(row).__name__, **vars(row), **known}
 
 
 def plots(rows: Sequence[Row]) -> dict[str, str]:
     """Return the plots of growth: name of the file -> SVG."""
-    lines = curves([row for row in rows if isinstance(row, Point)])
-    commands = dict.fromkeys(command for command, _ in lines)
+    by_command: dict[str, dict[str, Sequence[Point]]] = {}
+    for (command, kind), line in curves([row for row in rows if isinstance(row, Point)]).items():
+        by_command.setdefault(command, {})[kind] = line
     return {
-        f"growth-{command}.svg": plot.svg(
-            command, {kind: line for (other, kind), line in lines.items() if other == command}
-        )
-        for command in commands
+        f"growth-{command}.svg": plot.svg(command, lines) for command, lines in by_command.items()
     }
 
 

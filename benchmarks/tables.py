@@ -185,16 +185,10 @@ def _figures(found: list[Figure]) -> list[str]:
 
 def _peaks(found: list[Peak]) -> list[str]:
     goal = f"<= {memory.GOAL}, or {memory.SMALL >> 20} MiB"
-    rows = [
-        [
-            item.name,
-            *[f"{size / 2**20:.0f}" for size in (item.size, item.ours, item.theirs)],
-            f"{item.ratio:.2f}",
-            goal,
-            _verdict(item),
-        ]
-        for item in found
-    ]
+    rows = []
+    for item in found:
+        sizes = [f"{size / 2**20:.0f}" for size in (item.size, item.ours, item.theirs)]
+        rows.append([item.name, *sizes, f"{item.ratio:.2f}", goal, _verdict(item)])
     return _table(
         (
             "peak memory of a load",

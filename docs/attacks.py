@@ -102,19 +102,20 @@ def rows(*commands: str) -> list[tuple[str, ...]]:
             if isinstance(node, ast.FunctionDef):
                 told[node.name] = title_and_rest(ast.get_docstring(node) or "")[0]
     told.update({name: special.described(name) for name in map(special.verdict_of, special.MADE)})
-    return [
-        (f"`{name}`", told[name], *[answers[command] for command in commands])
-        for name, answers in verdicts.items()
-    ]
+    found = []
+    for name, answers in verdicts.items():
+        of_commands = [answers[command] for command in commands]
+        found.append((f"`{name}`", told[name], *of_commands))
+    return found
 
 
 def published_rows() -> list[tuple[str, ...]]:
     """Return id, what it is about, and its cases."""
-    found = toml.read(FOLDER / "published.toml").items()
-    return [
-        (name, entry["about"], ", ".join(f"`{case}`" for case in entry["cases"]))
-        for name, entry in found
-    ]
+    rows = []
+    for name, entry in toml.read(FOLDER / "published.toml").items():
+        cases = ", ".join(f"`{case}`" for case in entry["cases"])
+        rows.append((name, entry["about"], cases))
+    return rows
 
 
 def keras_rows() -> list[tuple[str, ...]]:

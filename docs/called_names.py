@@ -85,7 +85,7 @@ def asked(python: str, folder: Path) -> dict[str, Any]:
 def text(answers: dict[str, dict[str, Any]]) -> str:
     """Return the module."""
     releases = sorted(answers, key=lambda name: [int(part) for part in name.split(".")])
-    names = sorted({name for answer in answers.values() for name in answer["names"]})
+    names = _listed("names", answers)
     lines = [HEAD, f"RELEASES = {tuple(releases)!r}", ""]
     for constant, outcome, comment in (
         (
@@ -102,20 +102,27 @@ def text(answers: dict[str, dict[str, Any]]) -> str:
             "tf.saved_model.load fails if a child has this name. Name -> releases.",
         ),
     ):
-        found = {n: [r for r in releases if answers[r]["names"].get(n) == outcome] for n in names}
         lines += [f"# {comment}", f"{constant}: dict[str, tuple[str, ...]] = {{"]
-        lines += [
-            f"    {name!r}: {tuple(members)!r}," for name, members in found.items() if members
-        ]
+        for name in names:
+            members = [one for one in releases if answers[one]["names"].get(name) == outcome]
+            if members:
+                lines.append(f"    {name!r}: {tuple(members)!r},")
         lines += ["}", ""]
-    others = sorted({name for answer in answers.values() for name in answer["looked_up"]})
     lines += [
         "# TensorFlow looks these names up in any object that it tracks or saves.",
         "LOOKED_UP = frozenset(",
         "    {",
     ]
-    lines += [f"        {name!r}," for name in others]
+    lines += [f"        {name!r}," for name in _listed("looked_up", answers)]
     return "\n".join([*lines, "    }", ")", ""])
+
+
+def _listed(key: str, answers: dict[str, dict[str, Any]]) -> list[str]:
+    """Return the names that the answer of any release has under ``key``, sorted."""
+    names: set[str] = set()
+    for answer in answers.values():
+        names.update(answer[key])
+    return sorted(names)
 
 
 def main(pythons: list[str]) -> None:
@@ -123,10 +130,10 @@ def main(pythons: list[str]) -> None:
     with tempfile.TemporaryDirectory() as work:
         folder = Path(work) / "model"
         model(folder)
-        answers = {
-            answer["version"].rpartition(".")[0]: answer
-            for answer in (asked(python, folder) for python in pythons)
-        }
+        answers = {}
+        for python in pythons:
+            answer = asked(python, folder)
+            answers[answer["version"].rpartition(".")[0]] = answer
     OUT.write_text(text(answers))
 
 

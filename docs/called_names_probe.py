@@ -48,9 +48,10 @@ def looked_up():
     files = [root / "ops" / "resource_variable_ops.py"]
     for part in LOOKED_AT:
         files += (root / part).rglob("*.py")
-    return {
-        name for file in files for name in _lookups(ast.parse(file.read_text(encoding="utf-8")))
-    }
+    names = set()
+    for file in files:
+        names.update(_lookups(ast.parse(file.read_text(encoding="utf-8"))))
+    return names
 
 
 def _lookups(tree):

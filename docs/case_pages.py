@@ -92,16 +92,12 @@ def _faults(case: str, seen: dict[str, record.Entry]) -> str:
 
 def _failures(name: str, entries: list[Entry]) -> str:
     """Return the known failures whose pattern names the case; those of all cases are left out."""
-    rows = [
-        (
-            " / ".join(_words(entry.get(key, "*")) for key in ("producer", "consumer", "check")),
-            _words(entry["outcome"]),
-            str(entry["kind"]),
-            " ".join(str(entry["reason"]).split()),
-        )
-        for entry in entries
-        if _names(entry, name)
-    ]
+    rows = []
+    for entry in entries:
+        if _names(entry, name):
+            cells = [_words(entry.get(key, "*")) for key in ("producer", "consumer", "check")]
+            reason = " ".join(str(entry["reason"]).split())
+            rows.append((" / ".join(cells), _words(entry["outcome"]), str(entry["kind"]), reason))
     if not rows:
         return "\n## Known failures\n\nNone: every consumer that is asked answers as recorded.\n"
     return "\n## Known failures\n\n" + table(("cells", "outcome", "kind", "why"), rows)

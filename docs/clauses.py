@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import ast
 import functools
+import itertools
 import json
 import re
 from collections import Counter, deque
@@ -118,11 +119,8 @@ def _statements(tree: ast.Module) -> Iterator[ast.AST]:
     while pending:
         node = pending.popleft()
         yield node
-        pending.extend(
-            inner
-            for name in ("body", "handlers", "orelse", "finalbody")
-            for inner in getattr(node, name, ())
-        )
+        for name in ("body", "handlers", "orelse", "finalbody"):
+            pending.extend(getattr(node, name, ()))
 
 
 def _marked(node: ast.FunctionDef | ast.AsyncFunctionDef) -> Iterator[str]:
@@ -142,34 +140,40 @@ def test_files(root: Path = ROOT) -> list[Path]:
 
 def faults(table: list[Clause], tests: list[Test]) -> list[str]:
     """What is wrong with the table, one line each; empty when it may be believed."""
-    out = [
-        f"{name} is listed {count} times"
-        for name, count in Counter(clause.id for clause in table).items()
-        if count > 1
-    ]
+    counts = Counter(clause.id for clause in table)
+    out = [f"{name} is listed {count} times" for name, count in counts.items() if count > 1]
     known = {clause.id for clause in table}
-    wanted = {
-        f"{family}-{number:02}"
-        for family, count in FAMILIES.items()
-        for number in range(1, count + 1)
-    }
+    wanted: set[str] = set()
+    for family, count in FAMILIES.items():
+        wanted.update(f"{family}-{number:02}" for number in range(1, count + 1))
     out += [f"{name} is not listed" for name in sorted(wanted - known)]
     out += [f"{name} is not a clause of the RFC" for name in sorted(known - wanted)]
     for clause in table:
-        out += [
-            f"{clause.id}: {field} is {getattr(clause, field)!r}, not one of {', '.join(words)}"
-            for field, words in WORDS.items()
-            if getattr(clause, field) not in words
-        ]
-        out += [
-            f"{clause.id}: {field} is empty"
-            for field in ("section", "rfc", "says", "observed")
-            if not getattr(clause, field)
-        ]
-        if clause.status == "explained" and not clause.note:
-            out.append(f"{clause.id} is explained without a note")
-    proved = {name for test in tests for name in test.clauses}
+        out += _faults_of_clause(clause)
+    return out + _faults_of_tests(table, tests)
+
+
+def _faults_of_clause(clause: Clause) -> list[str]:
+    out = [
+        f"{clause.id}: {field} is {getattr(clause, field)!r}, not one of {', '.join(words)}"
+        for field, words in WORDS.items()
+        if getattr(clause, field) not in words
+    ]
     out += [
+        f"{clause.id}: {field} is empty"
+        for field in ("section", "rfc", "says", "observed")
+        if not getattr(clause, field)
+    ]
+    if clause.status == "explained" and not clause.note:
+        out.append(f"{clause.id} is explained without a note")
+    return out
+
+
+def _faults_of_tests(table: list[Clause], tests: list[Test]) -> list[str]:
+    """Return the clauses that no test proves, and the unknown clauses that tests name."""
+    known = {clause.id for clause in table}
+    proved = set(itertools.chain.from_iterable(test.clauses for test in tests))
+    out = [
         f"{clause.id} is done and no test proves it: name one"
         f" test_{clause.id.replace('-', '_')}_..."
         for clause in table
@@ -180,12 +184,10 @@ def faults(table: list[Clause], tests: list[Test]) -> list[str]:
         for clause in table
         if clause.status == "explained" and clause.id not in proved
     ]
-    out += [
-        f"{test.file.name}::{test.name} names the unknown clause {name}"
-        for test in tests
-        for name in test.clauses
-        if name not in known
-    ]
+    for test in tests:
+        place = f"{test.file.name}::{test.name}"
+        unknown = [name for name in test.clauses if name not in known]
+        out += [f"{place} names the unknown clause {name}" for name in unknown]
     return out
 
 
@@ -215,22 +217,24 @@ def sections(
         for name in test.clauses:
             proofs.setdefault(name, []).append(link)
     for section in dict.fromkeys(clause.section for clause in table):
-        yield (
-            section,
-            [
-                (
-                    clause.id,
-                    f"{clause.says} ({clause.rfc})",
-                    f"{clause.tensorflow}: {clause.observed}",
-                    f"{clause.follow}: {clause.why}" if clause.why else clause.follow,
-                    f"{clause.status}: {clause.note}" if clause.note else clause.status,
-                    "\n".join(f"    - {link}" for link in proofs.get(clause.id, ())),
-                    "\n".join(f"    - {link}" for link in cases.get(clause.id, ())),
-                )
-                for clause in table
-                if clause.section == section
-            ],
-        )
+        rows = [
+            _row(clause, proofs.get(clause.id, []), cases.get(clause.id, []))
+            for clause in table
+            if clause.section == section
+        ]
+        yield section, rows
+
+
+def _row(clause: Clause, proofs: list[str], cases: list[str]) -> tuple[str, ...]:
+    return (
+        clause.id,
+        f"{clause.says} ({clause.rfc})",
+        f"{clause.tensorflow}: {clause.observed}",
+        f"{clause.follow}: {clause.why}" if clause.why else clause.follow,
+        f"{clause.status}: {clause.note}" if clause.note else clause.status,
+        "\n".join(f"    - {link}" for link in proofs),
+        "\n".join(f"    - {link}" for link in cases),
+    )
 
 
 def totals(table: list[Clause]) -> list[tuple[str, ...]]:

@@ -144,11 +144,12 @@ def differences(record: Mapping[str, Any]) -> list[Difference]:
         for op, dtypes in ops.items():
             for dtype, distance in dtypes.items():
                 found.setdefault((op, dtype), {})[release] = distance
-    return [
-        Difference(*key, {release: told(*distance) for release, distance in distances.items()})
-        for key, distances in sorted(found.items())
-        if _apart([ulp for ulp, _ in distances.values()])
-    ]
+    out = []
+    for key, distances in sorted(found.items()):
+        if _apart([ulp for ulp, _ in distances.values()]):
+            words = {release: told(*distance) for release, distance in distances.items()}
+            out.append(Difference(*key, words))
+    return out
 
 
 def _apart(distances: Sequence[Optional[float]]) -> bool:

@@ -140,7 +140,9 @@ def rows() -> list[Row]:
 def zoo_sentence() -> str:
     """Return what became of the public zoo, in one sentence."""
     run = json.loads(migrated.RECORD.read_text(encoding="utf-8"))["runs"]["zoo"]
-    good = sum(by.get(status, 0) for by in run["statuses"].values() for status in migrated.GOOD)
+    good = 0
+    for by_status in run["statuses"].values():
+        good += sum(by_status.get(status, 0) for status in migrated.GOOD)
     answers = run["proved"]["answers, tf2"]
     compared = answers.get("equal", 0) + answers.get("close", 0) + answers.get("differs", 0)
     return (

@@ -85,18 +85,12 @@ def known_failures_page() -> str:
     ]
     for kind in sorted({entry["kind"] for entry in entries}):
         members = [entry for entry in entries if entry["kind"] == kind]
-        rows = [
-            (
-                " / ".join(
-                    _some(entry.get(name, "*"))
-                    for name in ("case", "producer", "consumer", "check")
-                ),
-                _versions(entry),
-                _words(entry["outcome"]),
-                " ".join(entry["reason"].split()),
-            )
-            for entry in members
-        ]
+        rows = []
+        for entry in members:
+            axes = ("case", "producer", "consumer", "check")
+            cells = " / ".join(_some(entry.get(axis, "*")) for axis in axes)
+            reason = " ".join(entry["reason"].split())
+            rows.append((cells, _versions(entry), _words(entry["outcome"]), reason))
         header = ("cells", "versions", "outcome", "why")
         if not any(row[1] for row in rows):
             header, rows = (header[0], *header[2:]), [(row[0], *row[2:]) for row in rows]

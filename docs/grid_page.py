@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 from collections.abc import Mapping
 from pathlib import Path
@@ -44,17 +45,14 @@ def page() -> str:
 
 def _introduction(facts: Mapping[str, Any]) -> str:
     run = facts["run"]
-    versions = sorted(
-        {version for by in facts["read"].values() for version in by}, key=tally.release_order
-    )
-    readers = {
-        v
-        for by in facts["read"].values()
-        for row in by.values()
-        for column in row.values()
-        for v in column
-    }
-    asked = {name for by in facts["read"].values() for row in by.values() for name in row}
+    writers, readers, asked = set(), set(), set()
+    for by_writer in facts["read"].values():
+        writers.update(by_writer)
+        for by_consumer in by_writer.values():
+            asked.update(by_consumer)
+            for by_reader in by_consumer.values():
+                readers.update(by_reader)
+    versions = sorted(writers, key=tally.release_order)
     passed = run["by_outcome"]["PASS"]
     return f"""# Written by X, read by Y
 
@@ -109,7 +107,7 @@ def _made(facts: Mapping[str, Any]) -> str:
 
 def _writers(facts: Mapping[str, Any]) -> list[str]:
     return sorted(
-        {version for found in facts["made"].values() for version in found}, key=tally.release_order
+        set(itertools.chain.from_iterable(facts["made"].values())), key=tally.release_order
     )
 
 

@@ -75,7 +75,8 @@ def page(table: Any) -> str:
     """Markdown; ``table(header, rows)`` makes a table."""
     facts = json.loads(RECORD.read_text(encoding="utf-8"))
     releases, models = facts["releases"], facts["models"]
-    asked = sum(mark in PREDICTS + "rx" for row in models.values() for mark in row["made"])
+    marks, _ = counts()
+    asked = sum(marks.values())
     out = [HEAD.format(models=f"{asked:,}", keras=facts["keras"], tensorflow=facts["tensorflow"])]
     out += [
         table(
@@ -111,7 +112,7 @@ def counts() -> tuple[Counter[str], int]:
     predict the same when they are rebuilt.
     """
     models = json.loads(RECORD.read_text(encoding="utf-8"))["models"]
-    marks = Counter(mark for row in models.values() for mark in row["made"])
+    marks = Counter("".join(row["made"] for row in models.values()))
     asked = Counter({mark: marks[mark] for mark in PREDICTS + "rx"})
     return asked, sum(asked[mark] for mark in PREDICTS)
 
@@ -131,11 +132,17 @@ def _fields(members: list[Mapping[str, Any]], releases: int) -> Iterator[str]:
         made = [mark for mark in marks if mark in "=~srx"]
         good = sum(mark in PREDICTS for mark in made)
         suffix = "".join(mark for mark in "~s" if mark in made)
-        yield f"{good}/{len(made)}{suffix}" if made else "?" if "?" in marks else ""
+        if made:
+            yield f"{good}/{len(made)}{suffix}"
+        else:
+            yield "?" if "?" in marks else ""
     for backend in BACKENDS:
-        marks = [mark for row in members for mark in row.get(backend, "")]
+        marks = "".join(row.get(backend, "") for row in members)
         known = [mark for mark in marks if mark in "=x"]
-        yield f"{known.count('=')}/{len(known)}" if known else "TF" if "T" in marks else ""
+        if known:
+            yield f"{known.count('=')}/{len(known)}"
+        else:
+            yield "TF" if "T" in marks else ""
 
 
 def _close(facts: Mapping[str, Any], table: Any) -> str:
@@ -211,13 +218,7 @@ def record(out: Path) -> dict[str, Any]:
                 why.append([release, name, "file", _first_line(found["file"])])
             for backend in BACKENDS:
                 if found and (told := table.read(out, release, backend).get(name)):
-                    mark = (
-                        "="
-                        if told["state"] == "equal"
-                        else "T"
-                        if table.NEEDS_TENSORFLOW in told["why"]
-                        else "x"
-                    )
+                    mark = _mark_of_backend(told)
                     row[backend] = row.get(backend, "") + mark
                     if mark == "x":
                         why.append(
@@ -242,6 +243,14 @@ def _mark(release: str, name: str, found: Mapping[str, Any] | None) -> str:
     return MARKS["absent" if made is not None and not made.usable else "missing"]
 
 
+def _mark_of_backend(told: Mapping[str, Any]) -> str:
+    from savedmodel_migration.keras_models import table
+
+    if told["state"] == "equal":
+        return "="
+    return "T" if table.NEEDS_TENSORFLOW in told["why"] else "x"
+
+
 def _first_line(text: str) -> str:
     return next(iter(text.strip().splitlines()), "")[:200]
 
@@ -252,13 +261,13 @@ def main(arguments: list[str]) -> int:
         return 64
     facts = record(Path(arguments[0]))
     empty = NOT_ASKED * len(facts["releases"])
-    models = {
-        name: {key: value for key, value in row.items() if value and value != empty}
-        for name, row in facts["models"].items()
-    }
-    lines = ",\n".join(f"  {json.dumps(name)}: {json.dumps(row)}" for name, row in models.items())
+    lines = []
+    for name, row in facts["models"].items():
+        told = {key: value for key, value in row.items() if value and value != empty}
+        lines.append(f"  {json.dumps(name)}: {json.dumps(told)}")
     rest = json.dumps({key: value for key, value in facts.items() if key != "models"}, indent=1)
-    RECORD.write_text(rest[:-2] + ',\n "models": {\n' + lines + "\n }\n}\n", encoding="utf-8")
+    text = rest[:-2] + ',\n "models": {\n' + ",\n".join(lines) + "\n }\n}\n"
+    RECORD.write_text(text, encoding="utf-8")
     return 0
 
 

@@ -15,10 +15,11 @@ def table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     The site shows a filter above one of more than 15 rows (docs/assets/filter.js).
     """
     lines = [header, ["---"] * len(header), *rows]
-    return "".join(
-        "| " + " | ".join(cell.replace("|", "\\|").replace("\n", " ") for cell in line) + " |\n"
-        for line in lines
-    )
+    return "".join(f"| {' | '.join(map(_cell, line))} |\n" for line in lines)
+
+
+def _cell(text: str) -> str:
+    return text.replace("|", "\\|").replace("\n", " ")
 
 
 def wrapped(text: str, first: str = "", rest: str = "") -> str:

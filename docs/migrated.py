@@ -10,11 +10,12 @@ stays as it was recorded.
 from __future__ import annotations
 
 import importlib.metadata
+import itertools
 import json
 import re
 import sys
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -58,10 +59,10 @@ def page() -> str:
     for key, title in TITLES.items():
         run = facts["runs"][key]
         out += [f"## {title}\n\n{ABOUT[key]} {run['models']} models, {run['bytes']:,} bytes.\n\n"]
-        statuses = sorted({status for by in run["statuses"].values() for status in by})
+        statuses = sorted(set(itertools.chain.from_iterable(run["statuses"].values())))
         rows = [
-            (kind or "unreadable", *(str(by.get(s, "")) for s in statuses))
-            for kind, by in sorted(run["statuses"].items())
+            (kind or "unreadable", *_fields(by_status, statuses))
+            for kind, by_status in sorted(run["statuses"].items())
         ]
         out += [
             table(("models of", *statuses), rows),
@@ -74,12 +75,7 @@ def page() -> str:
             "differs",
             "nothing to compare with",
         )
-        out += [
-            table(
-                header,
-                [(what, *(str(run["proved"][what].get(s, "")) for s in STATES)) for what in PROVED],
-            )
-        ]
+        out += [table(header, [(what, *_fields(run["proved"][what], STATES)) for what in PROVED])]
         others = {
             version: count
             for version, count in run.get("answered_by", {}).items()
@@ -109,6 +105,11 @@ def page() -> str:
     return "".join(out).rstrip("\n") + "\n"
 
 
+def _fields(counts: Mapping[str, int], keys: Iterable[str]) -> list[str]:
+    """Return the fields of a row: "" for a key without a count."""
+    return [str(counts.get(key, "")) for key in keys]
+
+
 def run_of(report: Mapping[str, Any]) -> dict[str, Any]:
     """The figures of one run."""
     models = report["models"]
@@ -125,8 +126,10 @@ def run_of(report: Mapping[str, Any]) -> dict[str, Any]:
             for verdict in part["verdicts"]:
                 proved.setdefault(verdict["what"], Counter())[verdict["state"]] += 1
             not_compared += [[name, text] for text in dict.fromkeys(_left_out(part))]
-    parts = [part for model in models if model["status"] in GOOD for part in model["parts"]]
-    asked, there = (sum(len(part[key]) for part in parts) for key in ("asked", "signatures"))
+    good = [model["parts"] for model in models if model["status"] in GOOD]
+    parts = list(itertools.chain.from_iterable(good))
+    asked = sum(len(part["asked"]) for part in parts)
+    there = sum(len(part["signatures"]) for part in parts)
     return {
         "models": len(models),
         "bytes": sum(model["bytes_before"] for model in models),
@@ -166,7 +169,7 @@ def main(arguments: list[str]) -> int:
         for key in TITLES
         if key in reports
     }
-    for model in (model for report in read.values() for model in report["models"]):
+    for model in itertools.chain.from_iterable(report["models"] for report in read.values()):
         if model["status"] not in GOOD and not (
             model["status"] in ("refused", "unproved") and model["fix"]
         ):

@@ -223,7 +223,8 @@ def _value(attr: Attr, kind: str, wanted: Optional[str]) -> Any:
             "float32" if attr.allowed is None or "float32" in attr.allowed else attr.allowed[0]
         )
     if kind == "string":
-        return wanted if wanted is not None else attr.allowed[0] if attr.allowed else ""
+        default = attr.allowed[0] if attr.allowed else ""
+        return wanted if wanted is not None else default
     if kind == "int":
         return int(wanted) if wanted is not None else max(attr.minimum or 0, 1)
     if kind == "bool":

@@ -86,20 +86,17 @@ def page() -> str:
         counts[release, how] += 1
         sign, _, what = name.partition(" ")[2].partition(" ")
         changes.append((release, "came" if sign == "+" else "went", f"`{what}`", how))
-    releases = list(
-        dict.fromkeys(
-            release.name
-            for release in history().releases
-            if any(r == release.name for r, _, _ in names)
-        )
-    )
+    promising = {release for release, _, _ in names}
+    every = dict.fromkeys(release.name for release in history().releases)
+    releases = [name for name in every if name in promising]
     states = (REFUSED, PASSED_OVER, "waived")
-    rows = [
-        (release, *(str(counts[release, state] or "") for state in states)) for release in releases
-    ]
-    rows.append(
-        ("all", *(str(sum(counts[release, state] for release in releases)) for state in states))
-    )
+    rows = []
+    totals: Counter[str] = Counter()
+    for release in releases:
+        of_release = {state: counts[release, state] for state in states}
+        rows.append((release, *(str(count or "") for count in of_release.values())))
+        totals.update(of_release)
+    rows.append(("all", *(str(totals[state]) for state in states)))
     out = [HEAD.format(first=FIRST), table(("new in", *states), rows), "\n## Waivers\n\n"]
     out += [
         table(

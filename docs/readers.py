@@ -149,11 +149,14 @@ def page() -> str:
     record: dict[str, Any] = json.loads(RECORD.read_text("utf-8"))
     known = [(reader, record[reader.name]) for reader in READERS if reader.name in record]
     first = known[0][1]
+    rows: list[tuple[str, ...]] = []
+    for reader, found in known:
+        rows += _rows(reader, found)
     parts = [
         HEAD.format(artifacts=first["artifacts"], hostile=first["hostile"]),
         table(
             ("reader", "level", "artifacts as stated", "hostile files refused", "kept", "broken"),
-            [row for reader, found in known for row in _rows(reader, found)],
+            rows,
         ),
     ]
     for reader, found in known:

@@ -11,6 +11,7 @@ the release lacks. Requests that the local TensorFlow does not answer as recorde
 from __future__ import annotations
 
 import argparse
+import itertools
 import json
 import shutil
 from collections import Counter
@@ -125,26 +126,20 @@ def measure(found: Sequence[Path], release: str, here: set[tuple[Any, ...]], out
 
 
 def _foretold(graphs: Iterable[Any], index: int) -> dict[tuple[str, ...], compat.GraphCompat]:
-    return {
-        tuple(graph.tags): graph
-        for graph in (compat.of_graph(graph, [index], history()) for graph in graphs)
-    }
+    foretold = (compat.of_graph(graph, [index], history()) for graph in graphs)
+    return {tuple(graph.tags): graph for graph in foretold}
 
 
 def _became(plan: downgrading.Plan, asked: set[str], failed: set[str]) -> str:
     """Return the rewrite of a model by `downgrade`."""
-    stopped = {loader for _, loaders in plan.refused for loader in loaders}
+    stopped = set(itertools.chain.from_iterable(loaders for _, loaders in plan.refused))
     if stopped >= set(compat.LOADERS):
         return "refused"
     if failed - stopped:
         return "stopped by the proof"
-    return (
-        "equal, every loader"
-        if not stopped
-        else "equal, some loaders"
-        if asked - stopped
-        else "refused"
-    )
+    if not stopped:
+        return "equal, every loader"
+    return "equal, some loaders" if asked - stopped else "refused"
 
 
 def answered_here(found: Sequence[Path], out: Path) -> set[tuple[Any, ...]]:

@@ -117,19 +117,14 @@ def cost_rows(known: registry.Registry, measured: dict[str, Any]) -> list[tuple[
 
 def lack_rows(known: registry.Registry) -> list[tuple[str, ...]]:
     """One row per entry of what runtimes lack."""
-    return [
-        (
-            ", ".join(f"`{name}`" for name in lack.programs),
-            str(lack.versions),
-            " ".join(
-                name
-                for name, one in known.stanzas.items()
-                if lack.versions.contains(one.tensorflow)
-            ),
-            lack.reason,
+    rows = []
+    for lack in known.lacking:
+        programs = ", ".join(f"`{name}`" for name in lack.programs)
+        within = (
+            name for name, one in known.stanzas.items() if lack.versions.contains(one.tensorflow)
         )
-        for lack in known.lacking
-    ]
+        rows.append((programs, str(lack.versions), " ".join(within), lack.reason))
+    return rows
 
 
 def lock_digest(stanza: registry.Stanza) -> str:

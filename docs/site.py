@@ -86,7 +86,9 @@ def lay_out(folder: Path) -> None:
     texts = {page: (ROOT / page).read_text(encoding="utf-8") for page in pages()}
     texts |= {Path(page): text for page, text in _built().items()}
     texts = {page: with_tables(page, text) for page, text in texts.items()}
-    files = {file for page, text in texts.items() for file in linked(page, text)}
+    files: set[Path] = set()
+    for page, text in texts.items():
+        files.update(linked(page, text))
     for path in {*map(Path, ASSETS), *files} - texts.keys():
         target = folder / path
         target.parent.mkdir(parents=True, exist_ok=True)

@@ -18,9 +18,10 @@ from __future__ import annotations
 
 import ast
 import functools
+import itertools
 import re
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
@@ -140,6 +141,14 @@ def write() -> None:
         page.write_text(filled(page.read_text("utf-8")), "utf-8")
 
 
+def constraints_of_pages(texts: Mapping[str, str]) -> list[Constraint]:
+    """Return the constraints of all pages, given their texts by name."""
+    found: list[Constraint] = []
+    for name, text in texts.items():
+        found += constraints(name, text)
+    return found
+
+
 def constraints(page: str, text: str) -> Iterator[Constraint]:
     """Yield the constraints of a page."""
     for section in _sections(text):
@@ -161,7 +170,7 @@ def _under(section: str, heading: str) -> str:
 def faults() -> list[str]:
     """Return what is wrong with the specification and with the code that cites it."""
     texts = {page.name: page.read_text("utf-8") for page in pages()}
-    found = [item for name, text in texts.items() for item in constraints(name, text)]
+    found = constraints_of_pages(texts)
     return (
         faults_of_pages(texts)
         + faults_of_citations({item.id for item in found})
@@ -171,7 +180,7 @@ def faults() -> list[str]:
 
 def faults_of_pages(texts: dict[str, str]) -> list[str]:
     """Return what is wrong with pages, given their texts by name."""
-    found = [item for name, text in texts.items() for item in constraints(name, text)]
+    found = constraints_of_pages(texts)
     ids = Counter(item.id for item in found)
     out = [f"{name}: two constraints have the id {name}" for name, n in ids.items() if n > 1]
     for item in found:
@@ -275,9 +284,10 @@ def _functions(file: Path) -> frozenset[str]:
 
 def faults_of_citations(ids: set[str]) -> list[str]:
     """Return the ids that code cites and the specification does not have."""
-    files = [path for package in CITING for path in (ROOT / package).rglob("*.py")]
-    return [
-        f"{path.relative_to(ROOT)}: the id {cited} has no constraint"
-        for path in sorted(files)
-        for cited in sorted(set(_ANY_ID.findall(path.read_text("utf-8"))) - ids)
-    ]
+    out: list[str] = []
+    files = itertools.chain.from_iterable((ROOT / package).rglob("*.py") for package in CITING)
+    for path in sorted(files):
+        unknown = sorted(set(_ANY_ID.findall(path.read_text("utf-8"))) - ids)
+        place = path.relative_to(ROOT)
+        out += [f"{place}: the id {unknown_id} has no constraint" for unknown_id in unknown]
+    return out

@@ -224,11 +224,12 @@ def page() -> str:
             [_legend(n, facts["consumers"][n]) for n in consumers],
         )
     )
+    read = [exports[name] for name in exporters]
     out += [
         COUNTS,
         table(
             ("read by", *map(_words, exporters)),
-            [_row(name, [exports[by] for by in exporters]) for name in consumers],
+            [_row(name, read) for name in consumers],
         ),
     ]
     out += [EXPORTS, *(_finer(name, exports[name], consumers) for name in exporters)]

@@ -76,7 +76,7 @@ def transcripts() -> list[Path]:
         parts = _PART.finditer(page.read_text(encoding="utf-8"))
         return any(part["language"] == "console" or part["instead"] for part in parts)
 
-    return [page for page in (ROOT / name for name in site.pages()) if runs(page)]
+    return [page for page in map(ROOT.joinpath, site.pages()) if runs(page)]
 
 
 def excused(text: str) -> list[Excused]:

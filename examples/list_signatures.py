@@ -16,8 +16,6 @@ for file in sorted(Path(sys.argv[1]).rglob("saved_model.pb")):
         continue
     for graph in model.meta_graphs:
         for signature in graph.signatures:
-            inputs, outputs = (
-                ", ".join(slot.name for slot in slots)
-                for slots in (signature.inputs, signature.outputs)
-            )
+            inputs = ", ".join(slot.name for slot in signature.inputs)
+            outputs = ", ".join(slot.name for slot in signature.outputs)
             print(f"{file.parent} {'/'.join(graph.tags)}: {signature.key}({inputs}) -> {outputs}")

@@ -71,10 +71,10 @@ def make_plan(function: schema.FunctionDef, ops: OpTable) -> Plan:
     """
     name = function.signature.name
     nodes = {node.name: node for node in function.node_def}
-    sources = {
-        key: [source for text in node.input if (source := _source(text)) in nodes]
-        for key, node in nodes.items()
-    }
+    sources = {}
+    for key, node in nodes.items():
+        read = map(_source, node.input)
+        sources[key] = [source for source in read if source in nodes]  # the others: arguments
     needed = _needed(function, sources, ops)
     has_frames = any(nodes[key].op in V1_FLOW for key in needed)
     order = list(needed) if has_frames else sources_first({key: sources[key] for key in needed})

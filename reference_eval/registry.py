@@ -106,7 +106,9 @@ class Ops(Mapping[str, Op]):
 
     def __init__(self, modules: Mapping[str, str], added: Iterable[Op] = ()) -> None:
         self._modules = modules
-        self._found = {name: given for given in added for name in given.names}
+        self._found: dict[str, Op] = {}
+        for given in added:
+            self._found.update(dict.fromkeys(given.names, given))
 
     def __getitem__(self, name: str) -> Op:
         if name not in self._found:
@@ -138,11 +140,11 @@ def known(added: Iterable[Op] = ()) -> Ops:
 @functools.cache
 def _modules() -> Mapping[str, str]:
     """Return the module of each op, from the texts of the modules."""
-    return {
-        name: f"reference_eval.ops.{path.stem}"
-        for path in sorted(Path(__file__).with_name("ops").glob("*.py"))
-        for name in _names(path.read_text(encoding="utf-8"))
-    }
+    modules = {}
+    for path in sorted(Path(__file__).with_name("ops").glob("*.py")):
+        names = _names(path.read_text(encoding="utf-8"))
+        modules.update(dict.fromkeys(names, f"reference_eval.ops.{path.stem}"))
+    return modules
 
 
 def _names(source: str) -> list[str]:

@@ -51,9 +51,8 @@ def lacking(extra: str) -> list[str]:
         if requirement.marker is None or not requirement.marker.evaluate({"extra": extra}):
             continue
         if requirement.name == _NAME:
-            absent += [
-                package for other in sorted(requirement.extras) for package in lacking(other)
-            ]
+            for other in sorted(requirement.extras):
+                absent += lacking(other)
         elif not any(
             _is_installed(metadata, name)
             for name in _ALIKE.get(requirement.name, (requirement.name,))

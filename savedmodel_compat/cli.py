@@ -12,6 +12,7 @@ import functools
 import gc
 import importlib.util
 import io
+import itertools
 import os
 import sys
 from collections.abc import Sequence
@@ -48,7 +49,7 @@ class LazyGroup(Group):
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """Names of the subcommands, in the order of the sections."""
-        return [name for names in sections().values() for name in names]
+        return list(itertools.chain.from_iterable(sections().values()))
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         """Return the subcommand, which is imported now; None for an unknown name."""
@@ -175,8 +176,10 @@ def sections() -> dict[str, list[str]]:
     A command of a section that is not installed is left out.
     """
     known = [name for name in _commands() if "." not in name]
-    found = {title: [name for name in names if name in known] for title, names in SECTIONS.items()}
-    placed = {name for names in found.values() for name in names}
+    found = {}
+    for title, names in SECTIONS.items():
+        found[title] = [name for name in names if name in known]
+    placed = set(itertools.chain.from_iterable(SECTIONS.values()))
     others = [name for name in known if name not in placed]
     return {**found, OTHERS: others} if others else found
 

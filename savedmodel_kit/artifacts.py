@@ -39,7 +39,10 @@ class Artifact(NamedTuple):
 
 def committed() -> list[Artifact]:
     """Return the committed artifacts, by name."""
-    return [made for folder, pattern in _COMMITTED.items() for made in _in(folder, pattern)]
+    found: list[Artifact] = []
+    for folder, pattern in _COMMITTED.items():
+        found += _in(folder, pattern)
+    return found
 
 
 def _in(folder: str, pattern: str) -> Iterator[Artifact]:

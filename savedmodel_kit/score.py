@@ -129,7 +129,9 @@ class Score:
 
 def levels_of(answers: Mapping[str, Answer]) -> tuple[str, ...]:
     """Return the levels that a reader gives for any model."""
-    given = {member for one in answers.values() for member in one.meaning or ()}
+    given: set[str] = set()
+    for one in answers.values():
+        given.update(one.meaning or ())
     return tuple(level for level in _READ_LEVELS if LEVELS[level] in given)
 
 

@@ -9,6 +9,7 @@ A few samples show less than the largest movement, so `SAMPLED` times the noise 
 from __future__ import annotations
 
 import enum
+import itertools
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Optional
@@ -94,9 +95,8 @@ def judge(records: Sequence[Record]) -> list[Verdict]:
     Example: two records whose converted answers have the bits of the original's give one verdict
     ``equal bits`` for each output, with ``compared`` 2.
     """
-    names = dict.fromkeys(
-        name for record in records for name in _outputs(record.answers.get(ORIGINAL))
-    )
+    listed = (_outputs(record.answers.get(ORIGINAL)) for record in records)
+    names = dict.fromkeys(itertools.chain.from_iterable(listed))
     return [_of_output(name, records) for name in names]
 
 

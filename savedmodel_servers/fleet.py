@@ -98,17 +98,14 @@ class Fleet:
         """Return the cost of the run: ``started`` servers, ``retried`` troubles of the machine,
         ``quarantined`` models with their reasons.
         """
-        reports = [station.report() for station in self._stations.values()]
-        return {
-            "started": sum(one["started"] for one in reports),
-            "retried": [
-                *self._driver.retried,
-                *(text for one in reports for text in one["retried"]),
-            ],
-            "quarantined": {
-                name: why for one in reports for name, why in one["quarantined"].items()
-            },
-        }
+        started, retried = 0, list(self._driver.retried)
+        quarantined: dict[str, str] = {}
+        for station in self._stations.values():
+            one = station.report()
+            started += one["started"]
+            retried += one["retried"]
+            quarantined.update(one["quarantined"])
+        return {"started": started, "retried": retried, "quarantined": quarantined}
 
     def close(self) -> None:
         """Stop all servers and collect their evidence.

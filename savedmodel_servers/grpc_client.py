@@ -280,9 +280,11 @@ def _spec(ref: ModelRef, signature: str = "") -> messages.ModelSpec:
 
 
 def _classified(result: messages.ClassificationResult) -> Classified:
-    return [
-        [Class(item.label, item.score) for item in row.classes] for row in result.classifications
-    ]
+    return [_classes(row) for row in result.classifications]
+
+
+def _classes(row: messages.Classifications) -> list[Class]:
+    return [Class(item.label, item.score) for item in row.classes]
 
 
 def _regressed(result: messages.RegressionResult) -> Regressed:

@@ -144,10 +144,8 @@ class RestClient(Client):
     ) -> Classified:
         request = _said("Classify", lambda: _examples(examples, context))
         answer = self._post("Classify", ref, "classify", signature, request, limit)
-        return [
-            [_class(item) for item in _list("Classify", row)]
-            for row in _list("Classify", answer.get("results"))
-        ]
+        rows = _list("Classify", answer.get("results"))
+        return [list(map(_class, _list("Classify", row))) for row in rows]
 
     def regress(
         self,

@@ -24,6 +24,7 @@ from __future__ import annotations
 
 import base64
 import binascii
+import itertools
 import json
 import reprlib
 from collections.abc import Mapping
@@ -236,9 +237,11 @@ def read_rows(
         return {name: _tensor(name, found, info) for name, info in outputs.items()}
     for index, row in enumerate(found):
         _names_of(row, outputs, f"prediction {index}", more)
-    return {
-        name: _tensor(name, [row[name] for row in found], outputs[name]) for name in sorted(outputs)
-    }
+    tensors = {}
+    for name in sorted(outputs):
+        column = [row[name] for row in found]
+        tensors[name] = _tensor(name, column, outputs[name])
+    return tensors
 
 
 def _key(answer: Mapping[str, Any], key: str) -> Any:
@@ -287,7 +290,7 @@ def _flatten(value: Any) -> tuple[list[int], list[Any]]:
         shape.append(size)
         if len(shape) > _MAX_RANK:
             raise Unreadable(f"more than {_MAX_RANK} dimensions")
-        level = [item for inner in level for item in inner]
+        level = list(itertools.chain.from_iterable(level))
     return shape, level
 
 

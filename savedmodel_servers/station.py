@@ -118,7 +118,7 @@ class ManagedStation:
         """Make the server hold a batch, and of what it holds already no more than is asked for
         next. Raises Fell, NoReload.
         """
-        fresh = [staged for staged in (self._staged(path) for path in batch) if staged is not None]
+        fresh = [staged for staged in map(self._staged, batch) if staged is not None]
         if not fresh:
             return
         wanted = set() if self._static else set(ahead) - self._out.keys()

@@ -117,9 +117,10 @@ def pack(tree: rootfs.Tree, out: Any) -> None:
 
 
 def _folders(tree: rootfs.Tree) -> set[str]:
-    return {
-        str(parent) for path in tree.entries for parent in Path(path).parents if str(parent) != "/"
-    } - set(tree.entries)
+    folders: set[str] = set()
+    for path in tree.entries:
+        folders.update(map(str, Path(path).parents))
+    return folders - {"/", *tree.entries}
 
 
 def _info(path: str, mode: int, kind: bytes, size: int = 0) -> tarfile.TarInfo:

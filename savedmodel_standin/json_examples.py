@@ -82,11 +82,11 @@ def _list(feature: Any, kind: str, name: str) -> Any:
 def classification(result: Any) -> bytes:
     if not result.classifications:
         raise invalid("Cannot convert empty ClassificationResults to JSON")
-    rows = [
-        [[entry.label, _decimal(entry.score)] for entry in row.classes]
-        for row in result.classifications
-    ]
-    return json_writer.dumps({RESULTS: [json_writer.Line(row) for row in rows]})
+    rows = []
+    for row in result.classifications:
+        classes = [[entry.label, _decimal(entry.score)] for entry in row.classes]
+        rows.append(json_writer.Line(classes))
+    return json_writer.dumps({RESULTS: rows})
 
 
 def regression(result: Any) -> bytes:

@@ -282,17 +282,17 @@ def _rows(outputs: Mapping[str, Tensor]) -> bytes:
                 f"Tensor name: {name} has inconsistent batch size: {size} expecting: {batch}"
             )
         batch = size
-    items = sorted(outputs.items())
-    lines = (
-        {
-            name: json_writer.Line(_nested(name, tensor.dtype, tensor.array[index, ...]))
-            for name, tensor in items
-        }
-        for index in range(batch or 0)
-    )
-    return json_writer.dumps(
-        {PREDICTIONS: (line if len(line) > 1 else next(iter(line.values())) for line in lines)}
-    )
+    predictions = (_row(outputs, index) for index in range(batch or 0))
+    return json_writer.dumps({PREDICTIONS: predictions})
+
+
+def _row(outputs: Mapping[str, Tensor], index: int) -> Any:
+    """Return one prediction: an object, or the value itself where there is only one output."""
+    values = {}
+    for name, tensor in sorted(outputs.items()):
+        rows = _nested(name, tensor.dtype, tensor.array[index, ...])
+        values[name] = json_writer.Line(rows)
+    return values if len(values) > 1 else next(iter(values.values()))
 
 
 def _columns(outputs: Mapping[str, Tensor]) -> bytes:

@@ -10,6 +10,7 @@ converted, not of such as are copied.
 from __future__ import annotations
 
 import argparse
+import itertools
 import os
 import random
 import tempfile
@@ -90,7 +91,7 @@ def loop(v1: Any, draw: random.Random) -> Signatures:
 
 def table(v1: Any, draw: random.Random) -> Signatures:
     """A vocabulary in an asset, the table of it, an embedding."""
-    every = [f"{one}_{other}" for one in WORDS.split() for other in WORDS.split()]
+    every = ["_".join(pair) for pair in itertools.product(WORDS.split(), repeat=2)]
     vocabulary = draw.sample(every, draw.randint(20, 200))
     Path("vocabulary.txt").write_text("\n".join(vocabulary) + "\n", encoding="utf-8")
     words = v1.placeholder("string", [None], name="words")
@@ -177,12 +178,15 @@ def batch_norm(v1: Any, draw: random.Random) -> Signatures:
     return _signature({"images": images}, {"pooled": v1.reduce_mean(v1.nn.relu(y), [1, 2])})
 
 
+def _three(draw: random.Random) -> list[float]:
+    """Return three numbers around 0."""
+    return [draw.gauss(0.0, 1.0) for _ in range(3)]
+
+
 def constants(v1: Any, draw: random.Random) -> Signatures:
     """No variables: a frozen graph, with strings."""
     x, text = _features(v1, draw), v1.placeholder("string", [None], name="text")
-    kernel = v1.constant(
-        [[draw.gauss(0.0, 1.0) for _ in range(3)] for _ in range(int(x.shape[-1]))]
-    )
+    kernel = v1.constant([_three(draw) for _ in range(int(x.shape[-1]))])
     said = v1.strings.join([v1.strings.upper(text), draw.choice(WORDS.split())], "-")
     return {
         **_signature({"x": x}, {"y": v1.tanh(v1.matmul(x, kernel))}),
@@ -245,14 +249,12 @@ def _save(
 
 def _defs(v1: Any, signatures: Signatures) -> dict[str, Any]:
     saved = v1.saved_model
+
+    def infos(tensors: Mapping[str, Any]) -> dict[str, Any]:
+        return {name: saved.build_tensor_info(tensor) for name, tensor in tensors.items()}
+
     return {
-        key: saved.build_signature_def(
-            *(
-                {name: saved.build_tensor_info(tensor) for name, tensor in side.items()}
-                for side in (inputs, outputs)
-            ),
-            method,
-        )
+        key: saved.build_signature_def(infos(inputs), infos(outputs), method)
         for key, (inputs, outputs, method) in signatures.items()
     }
 

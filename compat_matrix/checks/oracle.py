@@ -155,9 +155,10 @@ def placements(model: Path, tags: Sequence[str]) -> Counter[str]:
 def signature_defaults(model: Path, tags: Sequence[str]) -> Counter[str]:
     """Return the inputs of signatures that have a default value."""
     signatures = meta_graph(model, tags).signature_def
-    return Counter(
-        f"{name!r} of {key!r}" for key in signatures for name in signatures[key].defaults
-    )
+    found: Counter[str] = Counter()
+    for key in signatures:
+        found.update(f"{name!r} of {key!r}" for name in signatures[key].defaults)
+    return found
 
 
 def variable_facts(model: Path, tags: Sequence[str]) -> dict[str, dict[str, Any]]:

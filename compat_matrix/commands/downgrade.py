@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import os
 import tempfile
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack, closing
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -290,25 +292,29 @@ def _show(line: dict[str, Any]) -> None:
     if "error" in line:
         return
     arrow = f" -> {line['output']}" if line["output"] else ""
-    texts = []
-    if line["refused"]:
-        texts.append("REFUSED, nothing is written; the release")
-        texts += [
-            f"  {item['reason']}  ({', '.join(item['loaders'])})"
-            for item in line["refused"][:SHOWN]
-        ]
-        if len(line["refused"]) > SHOWN:
-            texts.append(f"  and {len(line['refused']) - SHOWN} more: --json")
-        stopped = {loader for item in line["refused"] for loader in item["loaders"]}
-        if stopped != set(LOADERS):
-            others = " ".join(f"--for {loader}" for loader in LOADERS if loader not in stopped)
-            texts.append(f"the other loaders could have it: {others}")
-    else:
-        proof = line["proof"]
-        texts += [f"{change['count']:>5} x {change['what']}" for change in line["changes"]]
-        texts += [f"not asked: {text}" for text in proof["left_out"]]
-        texts += proof["lines"]
-        texts.append(f"{proof['status']}: {proof['why']}" if proof["why"] else proof["status"])
+    texts = _refusal(line["refused"]) if line["refused"] else _changes_and_proof(line)
     click.echo(printable(f"{line['source']}{arrow}", newlines=False))
     for text in texts:
         click.echo(printable(f"  {text}", newlines=False))
+
+
+def _refusal(refused: Sequence[Mapping[str, Any]]) -> list[str]:
+    """Return why a model cannot be written for the release, and the loaders that could have it."""
+    texts = ["REFUSED, nothing is written; the release"]
+    texts += [f"  {item['reason']}  ({', '.join(item['loaders'])})" for item in refused[:SHOWN]]
+    if len(refused) > SHOWN:
+        texts.append(f"  and {len(refused) - SHOWN} more: --json")
+    stopped = set(itertools.chain.from_iterable(item["loaders"] for item in refused))
+    if stopped != set(LOADERS):
+        others = " ".join(f"--for {loader}" for loader in LOADERS if loader not in stopped)
+        texts.append(f"the other loaders could have it: {others}")
+    return texts
+
+
+def _changes_and_proof(line: Mapping[str, Any]) -> list[str]:
+    proof = line["proof"]
+    texts = [f"{change['count']:>5} x {change['what']}" for change in line["changes"]]
+    texts += [f"not asked: {text}" for text in proof["left_out"]]
+    texts += proof["lines"]
+    texts.append(f"{proof['status']}: {proof['why']}" if proof["why"] else proof["status"])
+    return texts

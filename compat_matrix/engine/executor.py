@@ -6,6 +6,7 @@ The pytest collector and the in-process loop both call it.
 from __future__ import annotations
 
 import functools
+import itertools
 import traceback
 from collections.abc import Callable
 from pathlib import Path
@@ -54,7 +55,8 @@ class Executor:
             cell.artifact_id: cell for cell in plan if cell.is_production and not cell.decided
         }
         self._failed: dict[str, str] = {}  # artifact -> why it was not made
-        self._compared = {side.id for cell in plan for side in cell.sides}
+        sides = itertools.chain.from_iterable(cell.sides for cell in plan)
+        self._compared = {side.id for side in sides}
         self._sides: dict[str, Result] = {}  # results of these
 
     def execute(self, cell: Cell) -> Result:

@@ -8,6 +8,7 @@ each of these parts.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
@@ -42,7 +43,7 @@ class Predictor:
     def __init__(self, out: Path, versions: Iterable[str], table: History | None = None) -> None:
         self.out, self.table = out, table or history()
         self.around = {version: self.table.around(version) for version in set(versions)}
-        self.releases = sorted({index for found in self.around.values() for index in found})
+        self.releases = sorted(set(itertools.chain.from_iterable(self.around.values())))
         self._artifacts: dict[str, _Foretold | str] = {}
 
     def of(self, cell: Cell) -> Prediction | None:

@@ -42,12 +42,9 @@ class ByScope(LoadScopeScheduling):  # type: ignore[misc]
     def remove_node(self, node: Any) -> str | None:
         """Take back the remaining cells of a process; return its current cell if it died."""
         workload = self.assigned_work.pop(node)
-        pending = [
-            (unit, nodeid)
-            for unit in workload.values()
-            for nodeid, done in unit.items()
-            if not done
-        ]
+        pending = []
+        for unit in workload.values():
+            pending += [(unit, nodeid) for nodeid, done in unit.items() if not done]
         if not pending:
             return None
         unit, crashed = pending[0]

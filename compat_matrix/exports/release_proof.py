@@ -26,10 +26,12 @@ from savedmodel_tools.compat import LOADERS
 if TYPE_CHECKING:
     from compat_matrix.requests.given import Prepared
 
-READER_OF = {
-    loader: next(one.name for one in CONSUMERS.values() if one.loader == loader)
-    for loader in LOADERS
-}
+
+def _reader_of(loader: str) -> str:
+    return next(one.name for one in CONSUMERS.values() if one.loader == loader)
+
+
+READER_OF = {loader: _reader_of(loader) for loader in LOADERS}
 READERS = tuple(READER_OF.values())
 LIMIT = 120.0  # seconds for one step
 NOT_LOADED = (Outcome.LOAD_ERROR, Outcome.CRASH, Outcome.TIMEOUT, Outcome.REJECTED)
@@ -209,7 +211,7 @@ class Prover:
             f"{name} of {runtime.tensorflow_version}: {reason}"
             for name, reason in self._lacks.items()
         ]
-        asked = 0
+        asked, answering = 0, set()
         found: dict[str, list[Reading]] = {name: [] for name in self.readers}
         for item in readings(self._hosts, runtime, given.directory, folder, model, self.readers):
             found[item.reader].append(item)
@@ -228,6 +230,7 @@ class Prover:
                         )
                     )
                     asked += item.asked
+                    answering.add(name)
                 elif item.outcome in _NOBODY_ASKED:
                     left_out.append(f"{who}: {item.message[:500]}")
                 else:
@@ -237,11 +240,7 @@ class Prover:
         if not asked:
             loads = "it loads, but " if lines else ""
             return Proof(UNPROVED, f"{loads}nothing could be asked", tuple(lines), tuple(left_out))
-        silent = [
-            name
-            for name in self._named
-            if not any(item.outcome is Outcome.PASS for item in found.get(name, ()))
-        ]
+        silent = [name for name in self._named if name not in answering]
         if silent:
             return Proof(
                 UNPROVED,

@@ -16,7 +16,7 @@ from compat_matrix.cells.plan import Cell, Plan
 from compat_matrix.cells.results import Result, normalise, one_line
 from compat_matrix.checks.kinds.objects import GRADIENTS
 from compat_matrix.exports.options import ANSWERING
-from compat_matrix.report.terminal import EXIT_WORDS, LEDGER_WORDS, NOT_COMPARED, ledger_lines
+from compat_matrix.report.terminal import EXIT_WORDS, NOT_COMPARED, ledger_lines
 from compat_matrix.requests.artifact import read_artifact
 from compat_matrix.requests.given import Prepared
 from compat_matrix.requests.recorder import ANSWERED_BY
@@ -131,17 +131,14 @@ class Report:
                     f" ({', '.join(path.name for path in paths)})"
                 )
             lines.append(f"    reproduce: {cause.replay}")
-        lines += [
-            line
-            for kind in LEDGER_WORDS
-            for line in ledger_lines(kind, self.summary["ledger"][kind])
-        ]
+        lines += ledger_lines(self.summary["ledger"])
         lines += self.not_run_lines()
         lines += [
             f"named, and not asked: {named.words([one])}"
             for one in self.summary.get("not_asked", ())
         ]
-        lines += [line for item in self.prepared for line in self._compared(item)]
+        for item in self.prepared:
+            lines += self._compared(item)
         if not self.ok:
             lines.append(
                 f"exit {self.exit_code}: {EXIT_WORDS[ExitCode(self.exit_code)]}; report:"
@@ -226,32 +223,26 @@ class Report:
         """Return with what the answers were compared, by which consumers, and within which
         tolerance.
         """
-        cells = (
-            cell
-            for cell in self.plan
-            if cell.artifact == str(item.directory) and cell.check in ANSWERING
-        )
-        results = [
-            r for r in (self.results[cell.id] for cell in cells) if r.outcome is Outcome.PASS
-        ]
-        if results:
-            pairs = (
-                (item.answered_by.get(name, RECORDED), r)
-                for r in results
-                for name in r.details.get("answers", ())
-            )
-            sources = Counter(source for source, r in pairs if source != r.cell.split("/")[2])
-            inexact = sum(len(r.details.get("inexact", ())) for r in results)
+        sources: Counter[str] = Counter()
+        inexact = 0
+        for cell in self.plan:
+            if cell.artifact != str(item.directory) or cell.check not in ANSWERING:
+                continue
+            result = self.results[cell.id]
+            if result.outcome is Outcome.PASS:
+                consumer = result.cell.split("/")[2]
+                answers = result.details.get("answers", ())
+                answered_by = (item.answered_by.get(name, RECORDED) for name in answers)
+                sources.update(source for source in answered_by if source != consumer)
+                inexact += len(result.details.get("inexact", ()))
+        if sources:
             against = ", ".join(
                 f"{count} with {'recorded ones' if source == RECORDED else f'those of {source}'}"
                 for source, count in sorted(sources.items())
             )
             near = f"; {inexact} equal within the tolerance only" if inexact else ""
-            if against:
-                yield (
-                    f"{item.name + ': ' if len(self.prepared) > 1 else ''}answers compared:"
-                    f" {against}{near}"
-                )
+            name = f"{item.name}: " if len(self.prepared) > 1 else ""
+            yield f"{name}answers compared: {against}{near}"
 
     def to_json(self) -> dict[str, Any]:
         """Return the report as JSON data (docs/exporters/check_exports.md)."""
@@ -265,22 +256,20 @@ class Report:
                 {"name": item.name, "artifact": str(item.directory), "left_out": item.left_out}
                 for item in self.prepared
             ],
-            "cells": [
-                {
-                    "cell": result.cell,
-                    "outcome": str(result.outcome),
-                    "expected": result.expected,
-                    "error_class": result.error_class,
-                    "message": result.message,
-                    "details": result.details,
-                    "evidence": {
-                        name: str(self.out / path) for name, path in result.evidence.items()
-                    },
-                    "reproduce": result.replay,
-                }
-                for result in self.results.values()
-            ],
+            "cells": [self._cell(result) for result in self.results.values()],
             "ledger": {kind: items for kind, items in self.summary["ledger"].items() if items},
+        }
+
+    def _cell(self, result: Result) -> dict[str, Any]:
+        return {
+            "cell": result.cell,
+            "outcome": str(result.outcome),
+            "expected": result.expected,
+            "error_class": result.error_class,
+            "message": result.message,
+            "details": result.details,
+            "evidence": {name: str(self.out / path) for name, path in result.evidence.items()},
+            "reproduce": result.replay,
         }
 
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 import datetime
 import functools
 import io
+import itertools
 import json
 import shlex
 import shutil
@@ -184,7 +185,8 @@ class Session:
                 if options.plugins and not {*names} <= {*CONSUMERS}
                 else []
             )
-            words += [word for name in names for word in ("--consumer", given.get(name, name))]
+            for name in names:
+                words += ["--consumer", given.get(name, name)]
             if runtime and runtime.name != LOCAL:
                 words += ["--runtime", runtime.spec]
         return shlex.join(words)
@@ -221,7 +223,7 @@ def asked_runtimes(options: Options) -> tuple[Runtime, ...]:
     from compat_matrix.runtimes.resolve import resolve_labelled
 
     here = local_runtime()
-    named = [runtime for spec in options.tensorflow for runtime in resolve_labelled(spec)]
+    named = list(itertools.chain.from_iterable(map(resolve_labelled, options.tensorflow)))
     others = [runtime for runtime in named if runtime.name != LOCAL]
     if options.servers:
         from compat_matrix.hosts.servers import runtimes_of

@@ -135,7 +135,9 @@ def make_plan(
         for p in registry.producers.values()
         if (p.name in producers if producers is not None else p.usual)
     ]
-    artifacts = [artifact for one in wanted for artifact in plugin_artifacts(one, axes.runtimes)]
+    artifacts: list[PlannedArtifact] = []
+    for producer in wanted:
+        artifacts += plugin_artifacts(producer, axes.runtimes)
     if (ours or fixtures) and any(
         producer.program is None and producer.artifacts is None for producer in wanted
     ):
@@ -295,9 +297,10 @@ def plugin_artifacts(producer: Producer, runtimes: Sequence[Runtime]) -> list[Pl
 
 def plugin_cases(registry: Registry, runtimes: Sequence[Runtime]) -> set[str]:
     """Return the names of the cases that third-party producers have written or will write."""
-    return {
-        one.case for producer in registry.theirs[1] for one in plugin_artifacts(producer, runtimes)
-    }
+    names: set[str] = set()
+    for producer in registry.theirs[1]:
+        names.update(artifact.case for artifact in plugin_artifacts(producer, runtimes))
+    return names
 
 
 def fixture_artifact(path: Path) -> PlannedArtifact:
@@ -359,14 +362,11 @@ def generator_artifacts(
         generators = all_generators(root) if able else []
     except (CaseError, OSError) as error:
         raise PlanError(str(error)) from error
-    kinds = {
-        generator.name: fixture_artifact(generator.file.parent).kinds for generator in generators
-    }
-    return [
-        _to_make(generator, name, runtime, kinds[generator.name])
-        for generator in generators
-        for name in able
-    ]
+    artifacts = []
+    for generator in generators:
+        kinds = fixture_artifact(generator.file.parent).kinds
+        artifacts += [_to_make(generator, name, runtime, kinds) for name in able]
+    return artifacts
 
 
 def _able(capability: str, producers: Collection[str] | None, registry: Registry) -> list[str]:
@@ -441,12 +441,8 @@ def expand(
     ]
     # A program with a version of its own is asked once, not in every runtime.
     first = next((runtime for runtime in axes.runtimes if not runtime.server), None)
-    here = {
-        runtime.name: {
-            name: one for name, one in consumers.items() if one.version is None or runtime is first
-        }
-        for runtime in axes.runtimes
-    }
+    others = {name: one for name, one in consumers.items() if one.version is None}
+    here = {runtime.name: consumers if runtime is first else others for runtime in axes.runtimes}
     if len(axes.runtimes) == 1:
         (only,) = axes.runtimes
         cells = []

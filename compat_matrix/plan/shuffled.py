@@ -19,7 +19,8 @@ def shuffled(plan: Plan, seed: int) -> Plan:
     keep their order.
     """
     draw = random.Random(seed)
-    places = {artifact: draw.random() for artifact in sorted({cell.artifact_id for cell in plan})}
+    artifacts = {cell.artifact_id for cell in plan}
+    places = {artifact: draw.random() for artifact in sorted(artifacts)}
     own = {cell_id: draw.random() for cell_id in sorted(plan.by_id)}
     runtimes = {name: index for index, name in enumerate(plan.runtimes if plan.in_phases else ())}
 

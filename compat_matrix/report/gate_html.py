@@ -31,10 +31,8 @@ def render(verdict: Mapping[str, Any]) -> str:
     ``verdict`` is the content of ``gate.json``; its text is untrusted and is escaped.
     """
     totals = total_counts(verdict)
-    blocking, others = (
-        [cause for cause in verdict["causes"] if cause["blocks"] is blocks]
-        for blocks in (True, False)
-    )
+    blocking = [cause for cause in verdict["causes"] if cause["blocks"]]
+    others = [cause for cause in verdict["causes"] if not cause["blocks"]]
     return (
         environment()
         .get_template("gate.html.j2")

@@ -138,11 +138,11 @@ class _Page:
 
 def _counts(verdict: Record) -> str:
     counts = verdict["counts"]
-    kinds = [kind for kind in gate_words.KIND_WORDS if any(counts[role][kind] for role in counts)]
-    rows = [
-        [gate_words.KIND_WORDS[kind], *(str(counts[role][kind]) for role in counts)]
-        for kind in kinds
-    ]
+    rows = []
+    for kind, words in gate_words.KIND_WORDS.items():
+        of_roles = [of_role[kind] for of_role in counts.values()]
+        if any(of_roles):
+            rows.append([words, *map(str, of_roles)])
     return (
         _row(["pairs", *counts]) + _row(["---", *["---:"] * len(counts)]) + "".join(map(_row, rows))
     )

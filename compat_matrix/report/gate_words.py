@@ -102,16 +102,22 @@ def not_asked(verdict: Record) -> str:
 
 def total_counts(verdict: Record) -> dict[str, int]:
     """Return kind -> number of pairs, over all roles."""
-    return {kind: sum(counts[kind] for counts in verdict["counts"].values()) for kind in KIND_WORDS}
+    totals = dict.fromkeys(KIND_WORDS, 0)
+    for counts in verdict["counts"].values():
+        for kind in totals:
+            totals[kind] += counts[kind]
+    return totals
 
 
 def by_kind(verdict: Record) -> dict[str, list[Any]]:
     """Return kind -> its pairs, as far as the verdict keeps them: those that changed or still
     fail.
     """
-    return {
-        kind: [fact for fact in verdict["facts"] if fact["kind"] == kind] for kind in KIND_WORDS
-    }
+    found: dict[str, list[Any]] = {kind: [] for kind in KIND_WORDS}
+    for fact in verdict["facts"]:
+        if fact["kind"] in found:
+            found[fact["kind"]].append(fact)
+    return found
 
 
 def blocking_counts(verdict: Record) -> dict[str, int]:
@@ -159,15 +165,10 @@ def bisect_command(verdict: Record, cause: Record) -> str:
     "" if no release lies between the two sides, or if a version cannot be read.
     """
     first, last = (_minor(verdict[side]["label"]) for side in ("baseline", "candidate"))
-    alike = (
-        fact
-        for fact in verdict["facts"]
-        if all(fact[name] == cause[name] for name in ("kind", "cause", "blocks"))
-    )
     cells = [
         fact["candidate"]["cell"]
-        for fact in alike
-        if fact["role"] == "reads" and fact["consumer"] != "-"
+        for fact in verdict["facts"]
+        if _has_cause(fact, cause) and fact["role"] == "reads" and fact["consumer"] != "-"
     ]
     if (
         cause["kind"] != "regressed"
@@ -182,6 +183,10 @@ def bisect_command(verdict: Record, cause: Record) -> str:
     command = ["savedmodel-compat", "gate", "bisect", cells[0], "--from", ends[0], "--to", ends[1]]
     run = verdict["candidate"].get("run")
     return shlex.join([*command, "--run", run] if run else command)
+
+
+def _has_cause(fact: Record, cause: Record) -> bool:
+    return all(fact[name] == cause[name] for name in ("kind", "cause", "blocks"))
 
 
 def _minor(version: str) -> tuple[int, ...]:

@@ -47,6 +47,9 @@ def render(
         for cell in plan
         if cell.id in by_cell and by_cell[cell.id].expected
     )
+    made = []
+    for producer, found in facts["made"].items():
+        made += [(producer, version, counts) for version, counts in found.items()]
     return (
         html.environment()
         .get_template("grid.html.j2")
@@ -64,11 +67,7 @@ def render(
                 result.outcome.gate_failure and result.expected is True
                 for result in by_cell.values()
             ),
-            made=[
-                (producer, version, counts)
-                for producer, found in facts["made"].items()
-                for version, counts in found.items()
-            ],
+            made=made,
             unexpected_state=tally.UNEXPECTED,
             states=(tally.PASSED, tally.KNOWN, tally.UNEXPECTED, tally.NOT_RUN),
             tables=[
@@ -98,23 +97,20 @@ def _unexpected(result: Result, tails: Mapping[str, str]) -> dict[str, Any]:
 
 
 def _table(table: Mapping[str, Any]) -> dict[str, Any]:
-    rows = [
-        (writer, [(grid.field_words(field), _state(field)) for field in fields])
-        for writer, fields in table["rows"]
-    ]
+    rows = [(writer, list(map(_words_and_state, fields))) for writer, fields in table["rows"]]
     return {**table, "readers": [grid.minor(reader) for reader in table["readers"]], "rows": rows}
+
+
+def _words_and_state(field: Mapping[str, Any] | None) -> tuple[str, str]:
+    return grid.field_words(field), _state(field)
 
 
 def _state(field: Mapping[str, Any] | None) -> str:
     if field is None or field[tally.NOT_RUN]:
         return ""
-    return (
-        "unexpected"
-        if field[tally.UNEXPECTED]
-        else "pass"
-        if field[tally.PASSED] == field["asked"]
-        else "known"
-    )
+    if field[tally.UNEXPECTED]:
+        return "unexpected"
+    return "pass" if field[tally.PASSED] == field["asked"] else "known"
 
 
 def _entry(

@@ -19,7 +19,7 @@ from compat_matrix.cells import tries
 from compat_matrix.cells.outcomes import Outcome
 from compat_matrix.cells.results import DESELECTED, not_sealed
 from compat_matrix.report import written_by
-from compat_matrix.report.terminal import EXIT_WORDS, LEDGER_WORDS, NOT_COMPARED, ledger_lines
+from compat_matrix.report.terminal import EXIT_WORDS, NOT_COMPARED, ledger_lines
 from compat_matrix.verdict import named
 from reference_impl.errors import listed, printable
 from savedmodel_common.exit_codes import ExitCode
@@ -163,11 +163,7 @@ def overview(
     left_out = len(groups.pop(DESELECTED, ()))
     counts = {outcome: summary["by_outcome"].get(outcome.value, 0) for outcome in _SHOWN}
     counts[Outcome.NOT_RUN] = max(0, counts[Outcome.NOT_RUN] - left_out)
-    ledger = [
-        line
-        for kind in LEDGER_WORDS
-        for line in ledger_lines(kind, summary["ledger"].get(kind, ()))
-    ]
+    ledger = ledger_lines(summary["ledger"])
     problems = [("blocks", "Expectations to repair")] * bool(ledger) + [
         ("not-run", "Not run")
     ] * bool(groups)
@@ -254,11 +250,9 @@ def title(what: str, versions: Iterable[str], started: str) -> str:
 
 def title_of_run(what: str, summary: Record) -> str:
     """Return the title of a run from its ``summary.json``."""
-    seen = {
-        version
-        for parts in summary.get("versions", {}).values()
-        for version in parts.get("tensorflow", ())
-    }
+    seen: set[str] = set()
+    for parts in summary.get("versions", {}).values():
+        seen.update(parts.get("tensorflow", ()))
     return title(what, seen, summary.get("run", {}).get("started", ""))
 
 
@@ -410,13 +404,13 @@ def _field(cells: Sequence[dict[str, Any]]) -> dict[str, Any]:
     )
     asked = [cell for cell in cells if cell["outcome"] != Outcome.NOT_APPLICABLE.value]
     passed = sum(cell["outcome"] == Outcome.PASS.value for cell in asked)
+    if not worst["expected"]:
+        state = "unexpected"
+    else:
+        state = "known" if worst["known"] else worst["outcome"].lower()
     return {
         "outcome": worst["outcome"],
-        "state": "unexpected"
-        if not worst["expected"]
-        else "known"
-        if worst["known"]
-        else worst["outcome"].lower(),
+        "state": state,
         "passed": passed,
         "asked": len(asked),
         "checks": [cell["check"] for cell in asked if cell["outcome"] == worst["outcome"]]

@@ -4,6 +4,7 @@ the files.
 
 from __future__ import annotations
 
+import itertools
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
@@ -189,13 +190,20 @@ def _second_try_lines(result: Result) -> Iterator[str]:
 
 def _ledger(ledger: Mapping[str, Any], console: Console) -> None:
     for kind in LEDGER_WORDS:
-        for line in ledger_lines(kind, ledger[kind])[:MAX_LISTED]:
+        for line in _lines_of_kind(kind, ledger[kind])[:MAX_LISTED]:
             console.print(Text(f"expectations: {line}", style="red"), soft_wrap=True)
         _rest(ledger[kind], console)
 
 
-def ledger_lines(kind: str, facts: Iterable[Mapping[str, Any]]) -> list[str]:
-    """Return the problems of the ledger, a line for each fact of one kind."""
+def ledger_lines(ledger: Mapping[str, Iterable[Mapping[str, Any]]]) -> list[str]:
+    """Return the problems of the ledger, a line for each fact; ``ledger``: kind -> facts."""
+    lines: list[str] = []
+    for kind in LEDGER_WORDS:
+        lines += _lines_of_kind(kind, ledger.get(kind, ()))
+    return lines
+
+
+def _lines_of_kind(kind: str, facts: Iterable[Mapping[str, Any]]) -> list[str]:
     lines = []
     for fact in facts:
         who = fact.get("title") or f"{fact['cell']} ({'; '.join(fact['titles'])})"
@@ -268,12 +276,9 @@ def _column(
     """Return the least width of a consumer's column, which breaks no word of it, and the width that
     breaks no line.
     """
-    lines = [
-        line
-        for cells in fields.values()
-        for line in field_text(cells.get(key, []), by_cell).plain.splitlines()
-    ]
-    words = [word for line in lines for word in line.split() if "," not in word]
+    texts = [field_text(cells.get(key, []), by_cell).plain for cells in fields.values()]
+    lines = list(itertools.chain.from_iterable(map(str.splitlines, texts)))
+    words = [word for word in " ".join(lines).split() if "," not in word]
     least = max(MIN_COLUMN, *map(len, key), *map(len, words))
     return least, max(least, *map(len, lines), 0)
 
@@ -301,7 +306,8 @@ def _table(
         room -= more
         table.add_column(f"{name}\n{version}", width=least + more)
     for artifact, by_consumer in fields.items():
-        made = [cell for cells in by_consumer.values() for cell in cells if cell.is_production]
+        cells = itertools.chain.from_iterable(by_consumer.values())
+        made = [cell for cell in cells if cell.is_production]
         field = field_text(made, by_cell) if made else Text("committed", style="dim")
         table.add_row(
             artifact, field, *(field_text(by_consumer.get(key, []), by_cell) for key in columns)

@@ -5,6 +5,7 @@ one. Metrics of Estimators are an example.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
@@ -37,23 +38,23 @@ def left_to_chance(meta_graph: Any, key: str) -> dict[str, str]:
     """
     signature = meta_graph.signature_def[key]
     outputs = tensors_of(signature.outputs)
-    fed = [ref for info in signature.inputs.values() for ref in refs_of(info)]
+    fetched = list(itertools.chain.from_iterable(outputs.values()))
+    fed = list(refs_of(signature.inputs))
     try:
         graph = Graph(meta_graph.graph_def, "")
-        needed = graph.ancestors((ref for refs in outputs.values() for ref in refs), stop=fed)
+        needed = graph.ancestors(fetched, stop=fed)
     except SavedModelError:
         return {}
-    flow = _Flow(graph, needed, {ref.source for refs in outputs.values() for ref in refs})
+    flow = _Flow(graph, needed, {ref.source for ref in fetched})
     found: dict[str, str] = {}
     for name in needed:
-        if graph.nodes[name].op in VARIABLE_OPS:
-            for reader in flow.racing(name):
-                behind = flow.reach([reader], flow.data)
-                found.update(
-                    (output, name)
-                    for output, refs in outputs.items()
-                    if any(ref.source in behind for ref in refs)
-                )
+        if graph.nodes[name].op not in VARIABLE_OPS:
+            continue
+        for reader in flow.racing(name):
+            behind = flow.reach([reader], flow.data)
+            for output, refs in outputs.items():
+                if any(ref.source in behind for ref in refs):
+                    found[output] = name
     return found
 
 
@@ -94,9 +95,12 @@ def tensors_of(infos: Mapping[str, Any]) -> dict[str, list[Edge]]:
     return found
 
 
-def refs_of(info: Any) -> Iterator[Edge]:
-    """Return the tensors of a TensorInfo."""
-    yield from (parse_input(name) for _, name, _, _ in parts_of(info)[1] if name)
+def refs_of(infos: Mapping[str, Any]) -> Iterator[Edge]:
+    """Yield the tensors of the inputs or outputs of a signature."""
+    for info in infos.values():
+        for _, name, _, _ in parts_of(info)[1]:
+            if name:
+                yield parse_input(name)
 
 
 class _Flow:

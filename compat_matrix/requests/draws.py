@@ -10,6 +10,7 @@ repeatedly, too.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple, Optional
 
@@ -54,9 +55,9 @@ def drawn(meta_graph: schema.MetaGraphDef, key: str, seeded: bool = False) -> di
     if not search.draws:
         return {}
     signature = meta_graph.signature_def[key]
-    fed = {ref for info in signature.inputs.values() for ref in refs_of(info)}
+    fed = set(refs_of(signature.inputs))
     outputs = tensors_of(signature.outputs)
-    wanted = [ref for refs in outputs.values() for ref in refs]
+    wanted = list(itertools.chain.from_iterable(outputs.values()))
     try:
         graph = Graph(meta_graph.graph_def, "")
         needed = graph.ancestors(wanted, stop=fed)
@@ -160,10 +161,9 @@ class _Body:
     ) -> None:
         self.nodes = {node.name: node for node in nodes}
         self.fed, self.known = fed, known
-        self.inputs = {
-            name: [parse_input(text, in_function) for text in node.input]
-            for name, node in self.nodes.items()
-        }
+        self.inputs: dict[str, list[Edge]] = {}
+        for name, node in self.nodes.items():
+            self.inputs[name] = [parse_input(text, in_function) for text in node.input]
         self.users: dict[str, list[str]] = {}
         for name, refs in self.inputs.items():
             for source in dict.fromkeys(ref.source for ref in refs):

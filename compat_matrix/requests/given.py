@@ -213,12 +213,11 @@ def copied(
 
 def _files_of(document: Mapping[str, Any]) -> set[str]:
     """Return the files of tensors that an ``io.json`` names."""
-    return {
-        request[side]
-        for request in document["requests"]
-        for side in ("inputs", "outputs", "gradients")
-        if request.get(side)
-    }
+    files: set[str] = set()
+    for request in document["requests"]:
+        sides = (request.get(side) for side in ("inputs", "outputs", "gradients"))
+        files.update(file for file in sides if file)
+    return files
 
 
 def written_by(found: layout.Layout) -> str:

@@ -136,16 +136,17 @@ def _features(
     accepts any number.
     """
     inputs = data_inputs(node)
-    shapes = [[dim.size for dim in shape.dim] for shape in node.attr["dense_shapes"].list.shape]
+    shapes = node.attr["dense_shapes"].list.shape
     dense, sparse = list(node.attr["Tdense"].list.type), list(node.attr["sparse_types"].list.type)
     if node.op == "ParseExampleV2":
         sparse_keys, dense_keys = _strings(inputs[2], nodes), _strings(inputs[3], nodes)
     else:
-        sparse_keys = [key for name in inputs[2 : 2 + len(sparse)] for key in _strings(name, nodes)]
-        rest = inputs[2 + len(sparse) :]
-        dense_keys = [key for name in rest[: len(dense)] for key in _strings(name, nodes)]
+        keys = [_strings(name, nodes) for name in inputs[2 : 2 + len(sparse) + len(dense)]]
+        sparse_keys = list(itertools.chain.from_iterable(keys[: len(sparse)]))
+        dense_keys = list(itertools.chain.from_iterable(keys[len(sparse) :]))
     for key, dtype, shape in zip(dense_keys, dense, shapes):
-        yield key, dtype, int(np.prod([max(size, 1) for size in shape], dtype=np.int64))
+        sizes = [max(dim.size, 1) for dim in shape.dim]
+        yield key, dtype, int(np.prod(sizes, dtype=np.int64))
     for key, dtype in zip(sparse_keys, sparse):
         yield key, dtype, 0
 

@@ -271,13 +271,8 @@ class Recorder:
           again: likewise, in the model that was loaded again.
           at_once: of that model, one right after the other.
         """
-        differing = {name for one, other in zip(answers, again) for name in _differing(one, other)}
-        changing = {
-            name
-            for run in (answers, at_once)
-            for one in run[1:]
-            for name in _differing(run[0], one)
-        }
+        differing: set[str] = set().union(*map(_differing, answers, again))
+        changing = _changing(answers) | _changing(at_once)
         if question.entry["kind"] == "signature":
             tags, signature = question.target
             random = drawn(self.found.meta_graph(tags), signature)
@@ -318,9 +313,9 @@ class Recorder:
                 ]
             except ReplyError:  # it takes no such inputs
                 continue
-            changing = {name for one in answers[1:] for name in _differing(answers[0], one)}
-            if changing & random.keys():
-                return changing & random.keys()
+            changing = _changing(answers) & random.keys()
+            if changing:
+                return changing
         return set()
 
     def _others(self, question: Question) -> Iterator[dict[str, Tensor]]:
@@ -350,6 +345,14 @@ def _stays(question: Question) -> bool:
 
 def _differing(one: Digests, other: Digests) -> set[str]:
     return {name for name in one.keys() | other.keys() if one.get(name) != other.get(name)}
+
+
+def _changing(run: Sequence[Digests]) -> set[str]:
+    """Return the outputs that are not the same in all answers to one question."""
+    changing: set[str] = set()
+    for later in run[1:]:
+        changing |= _differing(run[0], later)
+    return changing
 
 
 def line_of(error: Exception) -> str:

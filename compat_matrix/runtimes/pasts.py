@@ -152,12 +152,9 @@ def numbers_in(model: Path) -> dict[str, list[int]]:
     data = b"\n".join(
         file.read_bytes() for file in sorted(model.glob("saved_model*")) if file.is_file()
     )
-    found = {
-        kind: {int(number) for number in pattern.findall(data)}
-        for kind, pattern in _NUMBERS.items()
-    }
-    return {
-        kind: sorted(number for number in numbers if number <= MOST)
-        for kind, numbers in found.items()
-        if numbers
-    }
+    found = {}
+    for kind, pattern in _NUMBERS.items():
+        numbers = set(map(int, pattern.findall(data)))
+        if numbers:
+            found[kind] = sorted(number for number in numbers if number <= MOST)
+    return found

@@ -91,13 +91,14 @@ def checks_left_out(cells: Iterable[Cell]) -> dict[str, list[str]]:
     (`plan.planning.Axes`).
     """
     asked: dict[tuple[bool, str], set[str]] = {}
+    every: dict[bool, set[str]] = {}  # the checks of servers, and those of the others
     for cell in cells:
         if not cell.is_production:
             asked.setdefault((cell.is_served, cell.runtime), set()).add(cell.check)
+            every.setdefault(cell.is_served, set()).add(cell.check)
     found = {}
     for (served, runtime), checks in asked.items():
-        every = [name for (kind, _), names in asked.items() if kind is served for name in names]
-        missing = sorted(set(every) - checks)
+        missing = sorted(every[served] - checks)
         if missing:
             found[runtime] = missing
     return found

@@ -52,14 +52,12 @@ def compared(plan: Plan, plain: Mapping[str, Result], other: Mapping[str, Result
 
     A cell that compares two others is left out.
     """
-    return [
-        cell.id
-        for cell in plan
-        if not cell.sides
-        and all(
-            cell.id in results and results[cell.id].outcome.observable for results in (plain, other)
-        )
-    ]
+    ids = (cell.id for cell in plan if not cell.sides)
+    return [one for one in ids if _is_observed(plain.get(one)) and _is_observed(other.get(one))]
+
+
+def _is_observed(result: Result | None) -> bool:
+    return result is not None and result.outcome.observable
 
 
 def differences(

@@ -17,7 +17,7 @@ The ledger takes precedence: an entry that a person wrote overrides any predicti
 from __future__ import annotations
 
 import enum
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -66,6 +66,9 @@ class Cause:
             if text
         ]
         return ", ".join(parts)
+
+    def to_json(self) -> dict[str, str]:
+        return {key: value for key, value in vars(self).items() if value}
 
     def shown_by(self, result: Result) -> bool:
         """Return whether a failure has this cause."""
@@ -121,10 +124,7 @@ class Prediction:
         """Return the prediction as it is kept in a result."""
         found: dict[str, Any] = {"says": self.says.value}
         if self.causes:
-            found["causes"] = [
-                {key: value for key, value in vars(cause).items() if value}
-                for cause in self.causes[:MAX_CAUSES]
-            ]
+            found["causes"] = [cause.to_json() for cause in self.causes[:MAX_CAUSES]]
         return found | {name: text for name, text in (("why", self.why), ("at", self.at)) if text}
 
 
@@ -132,15 +132,16 @@ def of(result: Result) -> Prediction | None:
     """Return the prediction kept in a result, None if there is none or it cannot be read."""
     kept: Any = result.details.get(KEY)
     try:
-        causes = tuple(
-            Cause(**{str(key): str(value) for key, value in cause.items()})
-            for cause in kept.get("causes", ())
-        )
+        causes = tuple(map(_cause, kept.get("causes", ())))
         return Prediction(
             Says(kept["says"]), causes, str(kept.get("why", "")), str(kept.get("at", ""))
         )
     except (AttributeError, KeyError, TypeError, ValueError):
         return None
+
+
+def _cause(kept: Mapping[Any, Any]) -> Cause:
+    return Cause(**{str(key): str(value) for key, value in kept.items()})
 
 
 def holds(prediction: Prediction, result: Result) -> bool:

@@ -57,33 +57,21 @@ def summarise(
     by_cell = of_plan(results, plan)
     tool = Version(run["tool_version"]) if run.get("tool_version") else None
     report = judge(ledger, plan, by_cell, today, tool)
-    compared = sum(
-        cell.id in by_cell and by_cell[cell.id].outcome.observable for cell in plan if cell.sides
-    )
+    seen = {cell_id for cell_id, result in by_cell.items() if result.outcome.observable}
+    compared = sum(cell.id in seen for cell in plan if cell.sides)
+    answered = sum(cell.id in seen for cell in plan if not (cell.is_production or cell.sides))
     not_run = _not_run(plan, by_cell)
+    owed = [plan.by_id[item["cell"]] for item in not_run if item["reason"] != DESELECTED]
     not_asked = named.not_asked(run.get("named", {}), plan, by_cell)
     outcomes = Counter(
         by_cell[cell.id].outcome if cell.id in by_cell else Outcome.NOT_RUN for cell in plan
     )
-    unexpected = [
-        {"kind": kind, **fact} for kind in DISCREPANCIES for fact in getattr(report, kind)
-    ]
+    unexpected = _unexpected(report)
     not_applicable = outcomes[Outcome.NOT_APPLICABLE]
-    servers = any(
-        plan.by_id[item["cell"]].is_served and item["reason"] != DESELECTED for item in not_run
-    )
+    servers = any(cell.is_served for cell in owed)
     observed = len(plan.cells) - not_applicable - outcomes[Outcome.NOT_RUN]
-    answered = sum(
-        not (cell.is_production or cell.sides)
-        and cell.id in by_cell
-        and by_cell[cell.id].outcome.observable
-        for cell in plan
-    )
-    owed = any(
-        not plan.by_id[item["cell"]].is_production and item["reason"] != DESELECTED
-        for item in not_run
-    )
-    incomplete = not ended or not observed or (owed and not answered) or bool(not_asked)
+    unanswered = not answered and not all(cell.is_production for cell in owed)
+    incomplete = not ended or not observed or unanswered or bool(not_asked)
     return {
         "schema": SCHEMA,
         "plan_id": plan.plan_id,
@@ -118,6 +106,13 @@ def summarise(
             _exit_code(report, outcomes, not_run, incomplete, servers, run.get("require", False))
         ),
     }
+
+
+def _unexpected(report: LedgerReport) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = []
+    for kind in DISCREPANCIES:
+        found += [{"kind": kind, **fact} for fact in getattr(report, kind)]
+    return found
 
 
 def _second_tries(results: Iterable[Result]) -> dict[str, int]:
@@ -157,10 +152,10 @@ def _versions(plan: Plan, by_cell: Mapping[str, Result]) -> dict[str, dict[str, 
         name = cell.producer if cell.is_production else cell.consumer
         for component, version in (by_cell[cell.id].versions if cell.id in by_cell else {}).items():
             seen.setdefault(name, {}).setdefault(component, set()).add(str(version))
-    return {
-        name: {key: sorted(values) for key, values in sorted(parts.items())}
-        for name, parts in sorted(seen.items())
-    }
+    versions: dict[str, dict[str, list[str]]] = {}
+    for name, parts in sorted(seen.items()):
+        versions[name] = {key: sorted(values) for key, values in sorted(parts.items())}
+    return versions
 
 
 def _exit_code(

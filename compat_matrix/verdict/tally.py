@@ -7,6 +7,7 @@ cell without a result is counted as not run.
 
 from __future__ import annotations
 
+import itertools
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from typing import Any
@@ -126,25 +127,25 @@ def release_order(text: str) -> tuple[Any, ...]:
 
 
 def tables(facts: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Yield a table for each producer and consumer: ``{"producer", "consumer", "readers":
+    """Return a table for each producer and consumer: ``{"producer", "consumer", "readers":
     [versions], "rows": [(writer, fields)]}``.
 
     A field is ``{"passed", "asked", ...}`` or None if nothing was asked.
     """
     out = []
     for producer, writers in facts["read"].items():
-        for consumer in dict.fromkeys(
-            name for by_consumer in writers.values() for name in by_consumer
-        ):
+        for consumer in dict.fromkeys(itertools.chain.from_iterable(writers.values())):
+            by_writer = {
+                writer: by_consumer[consumer]
+                for writer, by_consumer in writers.items()
+                if by_consumer.get(consumer)
+            }
             readers = sorted(
-                {v for by_consumer in writers.values() for v in by_consumer.get(consumer, {})},
-                key=release_order,
+                set(itertools.chain.from_iterable(by_writer.values())), key=release_order
             )
             rows = []
-            for writer, by_consumer in writers.items():
-                found = by_consumer.get(consumer, {})
-                if found:
-                    rows.append((writer, [_field(found.get(reader)) for reader in readers]))
+            for writer, found in by_writer.items():
+                rows.append((writer, [_field(found.get(reader)) for reader in readers]))
             out.append(
                 {"producer": producer, "consumer": consumer, "readers": readers, "rows": rows}
             )

@@ -99,7 +99,9 @@ def update(
         out.changes += [revision.change] if revision.change else []
         if free_text.strip():
             kept.append((_order(revision.entry), free_text))
-    described = {cell.id for revision in revisions for cell, _ in revision.same}
+    described: set[str] = set()
+    for revision in revisions:
+        described.update(cell.id for cell, _ in revision.same)
     new = [failure for cell_id, failure in failures.items() if cell_id not in described]
     additions = _additions(new, reason, today, observed)
     out.new_entries = len(additions)

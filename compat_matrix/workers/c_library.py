@@ -106,6 +106,14 @@ _ENCODED_STRINGS = {  # before 2.4
 }
 
 
+def libraries_below(folder):
+    """The paths of the shared libraries in a folder and its subfolders, in order."""
+    found = []
+    for where, _, names in os.walk(folder):
+        found += [os.path.join(where, name) for name in names if name.endswith(".so")]
+    return sorted(found)
+
+
 def package_folder():
     """The folder of the installed package ``tensorflow``, found without importing it.
 

@@ -37,7 +37,7 @@ def to_c(library, tensor, keep):
         blocks = (flat[start : start + BLOCK].tolist() for start in range(0, flat.size, BLOCK))
         length, parts = (
             TSTRING * flat.size,
-            (b"".join(_tstring(bytes(item), keep) for item in block) for block in blocks),
+            (_tstring_block(block, keep) for block in blocks),
         )
     else:
         data = _encoded(library, [bytes(item) for item in array.ravel().tolist()])
@@ -74,6 +74,10 @@ def _tstring(item, keep):
     # A view points at bytes that are not TensorFlow's. They live as long as the model, since a
     # table or a variable may go on holding the view.
     return struct.pack("=QQQ", len(item) << 2 | VIEW, _address(keep.add(item)), 0)
+
+
+def _tstring_block(strings, keep):
+    return b"".join(_tstring(bytes(item), keep) for item in strings)
 
 
 class Kept(object):

@@ -20,17 +20,11 @@ class ContribSessionWorker(V1SessionWorker):
     def __init__(self):
         super(ContribSessionWorker, self).__init__()
         top = os.path.join(c_library.package_folder(), FOLDER)
-        paths = sorted(
-            os.path.join(where, name) for where, _, names in os.walk(top) for name in names
-        )
-        for path in (path for path in paths if path.endswith(".so")):
+        for path in c_library.libraries_below(top):
             try:
                 self.tf.load_op_library(path)
-            except (
-                self.tf.errors.OpError,
-                RuntimeError,
-            ):  # one for other devices: its ops stay unknown
-                continue
+            except (self.tf.errors.OpError, RuntimeError):
+                continue  # a library for other devices: its ops stay unknown
 
 
 def main():

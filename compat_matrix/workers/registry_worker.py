@@ -150,15 +150,10 @@ class RegistryWorker(protocol.Worker):
         Returns ``{library: why it cannot be}``.
         """
         root, failed = c_library.package_folder(), {}
-        tops = [os.path.join(root, *top.split("/")) for top in OP_LIBRARIES]
-        for path in sorted(
-            os.path.join(where, name)
-            for top in tops
-            for where, _, names in os.walk(top)
-            for name in names
-        ):
-            if not path.endswith(".so"):
-                continue
+        paths = []
+        for top in OP_LIBRARIES:
+            paths += c_library.libraries_below(os.path.join(root, *top.split("/")))
+        for path in sorted(paths):
             name = os.path.relpath(path, root).replace(os.sep, "/")
             try:
                 handle = self._checked(self.library.TF_LoadLibrary, path.encode("utf-8"))

@@ -28,7 +28,8 @@ def unconventional(method, inputs, outputs):
     """Why Serving's Classify or Regress would refuse a signature with such a method name; None when
     it would not.
     """
-    given, produced = ({entry.name: entry for entry in entries} for entries in (inputs, outputs))
+    given = {entry.name: entry for entry in inputs}
+    produced = {entry.name: entry for entry in outputs}
     if list(given) != ["inputs"]:
         return "its one input must be called 'inputs', it takes {}".format(sorted(given))
     # Serving feeds a vector of serialized tf.Examples, whatever the SignatureDef says.

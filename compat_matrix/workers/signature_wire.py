@@ -104,10 +104,15 @@ def method_name(data):
 
 def signature(data):
     """``(inputs, outputs)`` of a serialized SignatureDef."""
-    return tuple(
-        [entry for name, info in _map(data, number).items() for entry in entries(name, info)]
-        for number in (1, 2)
-    )
+    return _side(data, 1), _side(data, 2)
+
+
+def _side(data, number):
+    """The entries of the inputs (1) or outputs (2) of a serialized SignatureDef."""
+    found = []
+    for name, info in _map(data, number).items():
+        found += entries(name, info)
+    return found
 
 
 def feed_names(signatures, key, inputs):
@@ -132,12 +137,13 @@ def feed_names(signatures, key, inputs):
 def describe(signatures):
     """The reply to the operation ``signatures`` from what :func:`described` returned."""
     return {
-        key: {
-            side: {entry.name: {"dtype": entry.dtype, "shape": entry.shape} for entry in entries}
-            for side, entries in zip(("inputs", "outputs"), sides)
-        }
-        for key, sides in signatures.items()
+        key: {"inputs": _described_side(inputs), "outputs": _described_side(outputs)}
+        for key, (inputs, outputs) in signatures.items()
     }
+
+
+def _described_side(entries):
+    return {entry.name: {"dtype": entry.dtype, "shape": entry.shape} for entry in entries}
 
 
 def entries(name, info):
@@ -156,7 +162,9 @@ def entries(name, info):
             for part, number, kind, dims in parts
         ]
     if composite is not None:
-        flat = [entry for part in _all(composite, 2) for entry in entries("", part)]
+        flat = []
+        for part in _all(composite, 2):
+            flat += entries("", part)
         return [
             entry._replace(name="{}/component_{}".format(name, index))
             for index, entry in enumerate(flat)

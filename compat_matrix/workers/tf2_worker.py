@@ -220,12 +220,15 @@ def _by_checkpoint_key(tf, root, serialized):
             with contextlib.suppress(AttributeError, KeyError):
                 optimizer, variable = objects[index], objects[slot.original_variable_node_id]
                 objects[slot.slot_variable_node_id] = _slot(optimizer, variable, slot.slot_name)
-    return [
-        (attribute.checkpoint_key, found)
-        for index, found in sorted(objects.items())
-        for attribute in graph.nodes[index].attributes
-        if attribute.name == VARIABLE_VALUE and isinstance(found, tf.Variable)
-    ]
+    pairs = []
+    for index, found in sorted(objects.items()):
+        if isinstance(found, tf.Variable):
+            pairs += [
+                (attribute.checkpoint_key, found)
+                for attribute in graph.nodes[index].attributes
+                if attribute.name == VARIABLE_VALUE
+            ]
+    return pairs
 
 
 def _slot(optimizer, variable, name):

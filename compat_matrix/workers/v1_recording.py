@@ -184,11 +184,8 @@ class Recorder(object):
     def _new_id(self, name):
         name = re.sub(r"[^A-Za-z0-9_.+-]", "_", name)
         taken = {request.id for request in self.requests + self.function_requests}
-        return next(
-            new
-            for new in ("{}-{}".format(name, count) for count in range(len(taken) + 1))
-            if new not in taken
-        )
+        numbered = ("{}-{}".format(name, count) for count in range(len(taken) + 1))
+        return next(new for new in numbered if new not in taken)
 
 
 # -- writing

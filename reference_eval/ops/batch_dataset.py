@@ -38,6 +38,7 @@ def batch_dataset(dataset: Dataset, batch_size: Array, drop_remainder: Array) ->
 
 def stacked(batch: list[list[Any]]) -> list[Any]:
     """Return the components of several elements. Raises ValueError: their shapes differ."""
-    if len({tuple(component.shape for component in element) for element in batch}) > 1:
+    shapes = {tuple(map(np.shape, element)) for element in batch}
+    if len(shapes) > 1:
         raise ValueError("Cannot batch tensors with different shapes")
     return [np.stack(components) for components in zip(*batch)]

@@ -37,8 +37,11 @@ def dense_to_dense_set_operation(
         group: sorted(combine(set(first[group].tolist()), set(second[group].tolist())))
         for group in np.ndindex(groups)
     }
-    places = [(*group, at) for group, row in rows.items() for at in range(len(row))]
-    values = [value for row in rows.values() for value in row]
+    places: list[tuple[int, ...]] = []
+    values: list[Any] = []
+    for group, row in rows.items():
+        places += [(*group, at) for at in range(len(row))]
+        values += row
     return (
         np.asarray(places, np.int64).reshape(len(places), first.ndim),
         np.asarray(values, first.dtype),

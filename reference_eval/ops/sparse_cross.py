@@ -47,12 +47,14 @@ def sparse_cross(
     rows = list(zip(*columns))
     counts = [math.prod(map(len, row)) for row in rows]
     check_shape([sum(counts)], 64)
-    crosses = [
-        hashed(cross, num_buckets, hash_key) if hashed_output else b"_X_".join(cross)
-        for row in rows
-        for cross in itertools.product(*row)
-    ]
-    places = [[row, place] for row, count in enumerate(counts) for place in range(count)]
+    crosses: list[Any] = []
+    places: list[list[int]] = []
+    for number, row in enumerate(rows):
+        for place, cross in enumerate(itertools.product(*row)):
+            crosses.append(
+                hashed(cross, num_buckets, hash_key) if hashed_output else b"_X_".join(cross)
+            )
+            places.append([number, place])
     return (
         np.asarray(places, np.int64).reshape(-1, 2),
         np.asarray(crosses, np.int64) if hashed_output else object_array(crosses, [len(crosses)]),

@@ -15,5 +15,6 @@ from reference_eval.registry import op
 @op("StringJoin")
 def string_join(values: list[Array], *, separator: bytes = b"") -> Array:
     together = np.broadcast_arrays(*values)
-    flat = [separator.join(parts) for parts in zip(*[part.ravel().tolist() for part in together])]
+    columns = [part.ravel().tolist() for part in together]
+    flat = [separator.join(parts) for parts in zip(*columns)]
     return object_array(flat, together[0].shape)

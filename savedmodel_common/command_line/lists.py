@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
@@ -32,7 +33,8 @@ class _List(click.Option):
 
     def type_cast_value(self, ctx: click.Context, value: Any) -> Any:
         if isinstance(value, (list, tuple)):
-            value = [part for text in value for part in self._parts(ctx, text)]
+            parts = (self._parts(ctx, text) for text in value)
+            value = list(itertools.chain.from_iterable(parts))
         return super().type_cast_value(ctx, value)
 
     def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:

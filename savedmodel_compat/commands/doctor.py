@@ -78,7 +78,9 @@ def doctor(
 
 
 def _tell(found: Sequence[Examined]) -> None:
-    to_do = [line for one in sorted(found, key=lambda one: not one.needed) for line in one.to_do()]
+    to_do: list[str] = []
+    for one in sorted(found, key=lambda one: not one.needed):
+        to_do += one.to_do()
     for line in to_do or ["nothing is missing"]:
         click.echo(line)
     click.echo("")

@@ -12,8 +12,11 @@ _MODULES = (container, split, table, bundle, objects)
 
 def hostile_files() -> dict[str, Hostile]:
     """Return every hostile file by its name, in the order of the pages of the specification."""
-    return {made.name: made for module in _MODULES for made in _of_module(module)}
+    found: dict[str, Hostile] = {}
+    for module in _MODULES:
+        found.update(_of_module(module))
+    return found
 
 
-def _of_module(module: ModuleType) -> list[Hostile]:
-    return [value for value in vars(module).values() if isinstance(value, Hostile)]
+def _of_module(module: ModuleType) -> dict[str, Hostile]:
+    return {value.name: value for value in vars(module).values() if isinstance(value, Hostile)}

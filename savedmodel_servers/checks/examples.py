@@ -10,6 +10,7 @@ or `tensorflow/serving/regress`.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Mapping, Sequence
 from typing import Any, Union
 
@@ -122,8 +123,11 @@ def classified(recorded: Mapping[str, Tensor], count: int) -> Classified:
     (shape,) = shapes
     labels = found[CLASSES].array if CLASSES in found else np.full(shape, b"", dtype=object)
     scores = found[SCORES].array if SCORES in found else np.zeros(shape, np.float32)
-    texts = [[bytes(label).decode("utf-8", "surrogateescape") for label in row] for row in labels]
-    return [[Class(text, float(score)) for text, score in zip(*row)] for row in zip(texts, scores)]
+    return [list(map(_class, *row)) for row in zip(labels, scores)]  # row: its labels, its scores
+
+
+def _class(label: Any, score: Any) -> Class:
+    return Class(bytes(label).decode("utf-8", "surrogateescape"), float(score))
 
 
 def regressed(recorded: Mapping[str, Tensor], count: int) -> Regressed:
@@ -203,7 +207,8 @@ def together(signatures: Mapping[str, SignatureDef]) -> list[list[str]]:
 def _tensors(answer: Result) -> dict[str, Tensor]:
     if not any(isinstance(item, list) for item in answer):
         return {OUTPUTS: _floats(answer)}
-    classes: list[Any] = [item for row in answer if isinstance(row, list) for item in row]
+    rows = (row for row in answer if isinstance(row, list))
+    classes = list(itertools.chain.from_iterable(rows))
     labels = np.array(
         [item.label.encode("utf-8", "surrogateescape") for item in classes] or [], dtype=object
     )

@@ -8,6 +8,7 @@ signatures, and each answers every request.
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Callable, Sequence
 from decimal import Decimal
@@ -214,7 +215,7 @@ def _carried_exactly(inputs: dict[str, Tensor]) -> bool:
     doubles = (
         tensor.array.ravel().tolist() for tensor in inputs.values() if tensor.dtype == "float64"
     )
-    return all(_is_read_exactly(value) for values in doubles for value in values)
+    return all(map(_is_read_exactly, itertools.chain.from_iterable(doubles)))
 
 
 def _is_read_exactly(value: float) -> bool:

@@ -46,13 +46,20 @@ def find(client: Any, name: str) -> Any:
 def _absent(client: Any, name: str) -> NotHere:
     if name.partition(":")[0].rpartition("/")[2] == REPOSITORY:
         return NotHere(f"the stand-in's image {name} is not built", BUILD_STANDIN)
-    tags = [
-        tag
-        for image in client.images.list(name=name.partition("@")[0].partition(":")[0])
-        for tag in image.tags
-    ]
-    others = f"; here are {', '.join(sorted(tags)[:5])}" if tags else ""
+    here = tags(client, name=name.partition("@")[0].partition(":")[0])
+    others = f"; here are {', '.join(here[:5])}" if here else ""
     return NotHere(f"the image {name} is not here{others}", f"docker pull {name}")
+
+
+def tags(client: Any, **selected: Any) -> list[str]:
+    """Return the tags of the images that the engine lists for ``selected``, sorted.
+
+    Example: ``tags(client, name="tensorflow/serving")``.
+    """
+    found: list[str] = []
+    for image in client.images.list(**selected):
+        found += image.tags
+    return sorted(found)
 
 
 def standin(client: Any) -> str:

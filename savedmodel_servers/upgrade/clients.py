@@ -4,6 +4,7 @@ promises.
 
 from __future__ import annotations
 
+import itertools
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -44,6 +45,7 @@ REQUEST_LIMIT = 60.0  # seconds for one answer
 
 Signatures = Mapping[str, Mapping[str, SignatureDef]]  # of each model, by key
 Refused = Counter[tuple[str, str]]  # how many questions, by model and reason
+_Member = tuple[ClientRequest, dict[str, Tensor], int]  # a request, its answer, its batch's size
 
 
 class Lost(Exception):
@@ -103,7 +105,7 @@ def learn(endpoint: Endpoint, requests: Sequence[ClientRequest]) -> Clients:
         families = [
             _family(grpc, request, signatures[request.model], refused) for request in requests
         ]
-        learned = [member for family in families for member in family]
+        learned = list(itertools.chain.from_iterable(families))
         questions = [Question(request, GRPC) for request in learned]
         if rest is not None:
             questions += _over_rest(rest, learned, refused)
@@ -146,18 +148,19 @@ def _family(
     for other in BATCHES if size else ():
         if other != size:
             members += _resized(client, request, signature, other, refused)
-    follows = [
-        name
-        for name in answer
-        if len(members) > 1
-        and all(found[name].array.shape[:1] == (count,) for _, found, count in members)
-    ]
-    return [
-        replace(
-            member, promise=promise_of(signature, found, {name: count for name in follows if count})
-        )
-        for member, found, count in members
-    ]
+    follows = [name for name in answer if _follows_the_batch(name, members)]
+    family = []
+    for member, found, count in members:
+        sizes = dict.fromkeys(follows, count) if count else {}
+        family.append(replace(member, promise=promise_of(signature, found, sizes)))
+    return family
+
+
+def _follows_the_batch(name: str, members: Sequence[_Member]) -> bool:
+    """Return whether an output has a row for each row of the batch, in several sizes of it."""
+    return len(members) > 1 and all(
+        found[name].array.shape[:1] == (count,) for _, found, count in members
+    )
 
 
 def _batch(signature: SignatureDef, inputs: Mapping[str, Tensor]) -> int:
@@ -177,7 +180,7 @@ def _batched(signature: SignatureDef, inputs: Mapping[str, Tensor]) -> Iterator[
 
 def _resized(
     client: Client, request: ClientRequest, signature: SignatureDef, size: int, refused: Refused
-) -> list[tuple[ClientRequest, dict[str, Tensor], int]]:
+) -> list[_Member]:
     """Return a request in a batch of another size, with the answer; nothing where it is refused."""
     inputs = dict(request.inputs)
     for name in list(_batched(signature, request.inputs)):

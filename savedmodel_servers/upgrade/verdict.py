@@ -50,14 +50,13 @@ def from_pairs(order: str, pairs: Sequence[Pair]) -> Way:
     A new export without an answer on record decides nothing here: the clients' requests are asked
     of it under load.
     """
-    on_way = [
-        pair for place in (START, BETWEEN[order], END) for pair in pairs if pair.place == place
-    ]
-    missing = [
-        place
-        for place in (START, BETWEEN[order], END)
-        if all(pair.place != place for pair in pairs)
-    ]
+    on_way: list[Pair] = []
+    missing = []
+    for place in (START, BETWEEN[order], END):
+        there = [pair for pair in pairs if pair.place == place]
+        on_way += there
+        if not there:
+            missing.append(place)
     for pair in on_way:
         if pair.failed:
             return Way(order, False, f"{pair.model}: {pair.place} does not work ({pair.failed})")

@@ -7,6 +7,7 @@ several entries.
 """
 
 import collections
+import itertools
 import pathlib
 
 import numpy as np
@@ -55,12 +56,8 @@ def _serialized(directory):
 
 def _tags(graph):
     infos = [value for number, value in signature_wire.fields(graph) if number == _META_INFO]
-    return {
-        value.decode("utf-8")
-        for info in infos
-        for number, value in signature_wire.fields(info)
-        if number == _TAGS
-    }
+    fields = itertools.chain.from_iterable(map(signature_wire.fields, infos))
+    return {value.decode("utf-8") for number, value in fields if number == _TAGS}
 
 
 def fitting(known, key, inputs, complete=True):
@@ -119,9 +116,8 @@ def named(result, entries, parts=None):
             (name, _tensor(np.asarray(value), dtypes.get(name)))
             for name, value in sorted(result.items())
         )
-    return protocol.named(
-        pair for name, value in sorted(result.items()) for pair in parts(name, value)
-    )
+    pairs = (parts(name, value) for name, value in sorted(result.items()))
+    return protocol.named(itertools.chain.from_iterable(pairs))
 
 
 def _tensor(array, dtype):

@@ -55,11 +55,9 @@ class ONNXWorker(common.Converting):
         _, outputs = common.fitting(model.signatures, key, inputs)
         session = self.converted(model, key)
         names = [one.name for one in session.get_outputs()]
-        fed = {
-            spelled: given(tensor)
-            for name, tensor in inputs.items()
-            for spelled in (tf2_worker.identifier(name), name)
-        }
+        fed = {}
+        for name, tensor in inputs.items():
+            fed[tf2_worker.identifier(name)] = fed[name] = given(tensor)
         # An input that nothing depends on is not there.
         values = session.run(
             names, {one.name: fed[one.name] for one in session.get_inputs() if one.name in fed}

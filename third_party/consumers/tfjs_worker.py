@@ -112,9 +112,8 @@ class TFJSWorker(common.Converting):
                 f"TensorFlow.js has no composite tensors: {len(function.outputs)} tensors for"
                 f" {names}"
             )
-        inputs, outputs = (
-            [tensor.name for tensor in side] for side in (function.inputs, function.outputs)
-        )
+        inputs = [tensor.name for tensor in function.inputs]
+        outputs = [tensor.name for tensor in function.outputs]
         return dict(zip(function._arg_keywords, inputs)), dict(zip(names, outputs))
 
     def call_signature(self, model, key, inputs):

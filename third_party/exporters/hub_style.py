@@ -2,6 +2,8 @@
 hub.Module.
 """
 
+import itertools
+
 import numpy as np
 import tensorflow as tf
 import tensorflow_hub as hub
@@ -63,7 +65,8 @@ class Head(tf.Module):
 
 
 def calls(*inputs, path="__call__"):
-    return [(path, (x,), {"training": training}) for training in (False, True) for x in inputs]
+    pairs = itertools.product((False, True), inputs)
+    return [(path, (x,), {"training": training}) for training, x in pairs]
 
 
 @exporter.export
@@ -308,9 +311,8 @@ def v1_module(work):
         hub.add_signature(inputs={"x": x}, outputs={"default": x @ w})
         hub.add_signature("twice", inputs={"x": x}, outputs={"y": 2.0 * (x @ w), "x": x})
 
-    return hub_module(
-        make, [(key, {"x": floats(size, 3)}) for key in ("default", "twice") for size in (3, 1)]
-    )
+    pairs = itertools.product(("default", "twice"), (3, 1))
+    return hub_module(make, [(key, {"x": floats(size, 3)}) for key, size in pairs])
 
 
 @exporter.export

@@ -221,10 +221,9 @@ def dtypes(work):
             f"y_{name[2:]}": x ^ True if x.dtype == bool else x + x for name, x in inputs.items()
         }
 
-    given = [np.array([-1, 0, 100][start:]).astype(kind) for start in (0, 2) for kind in kinds]
-    return converted(
-        both, specs, given[: len(kinds)], given[len(kinds) :], tolerance=(0.0, 0.0, "bit-exact")
-    )
+    three = [np.array([-1, 0, 100]).astype(kind) for kind in kinds]
+    one = [np.array([100]).astype(kind) for kind in kinds]
+    return converted(both, specs, three, one, tolerance=(0.0, 0.0, "bit-exact"))
 
 
 @exporter.export

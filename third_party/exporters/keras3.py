@@ -1,5 +1,6 @@
 """Keras 3: `model.export`, `ExportArchive`, and models inside a tf.Module."""
 
+import itertools
 import os
 
 os.environ["KERAS_BACKEND"] = "tensorflow"
@@ -248,7 +249,8 @@ def archive(work):
             writer.add_endpoint(name, endpoint, input_signature=spec)
         writer.write_out(path, verbose=False)
 
-    requests = [(name, {"x": floats(size, 3)}) for name in endpoints for size in (4, 1)]
+    pairs = itertools.product(endpoints, (4, 1))
+    requests = [(name, {"x": floats(size, 3)}) for name, size in pairs]
     return Built(model, requests, answers=endpoints, save=save, tolerance=FLOATS, stateful=True)
 
 

@@ -64,11 +64,11 @@ def examples(*rows):
             return tf.train.Feature(int64_list=tf.train.Int64List(value=[int(value)]))
         return tf.train.Feature(float_list=tf.train.FloatList(value=[float(value)]))
 
-    made = [{name: feature(value) for name, value in row.items()} for row in rows]
-    features = [tf.train.Features(feature=row) for row in made]
-    return np.array(
-        [tf.train.Example(features=row).SerializeToString() for row in features], dtype=object
-    )
+    def example(row):
+        made = {name: feature(value) for name, value in row.items()}
+        return tf.train.Example(features=tf.train.Features(feature=made)).SerializeToString()
+
+    return np.array(list(map(example, rows)), dtype=object)
 
 
 STRANGE = {"x": np.float32(-50), "n": np.int64(99), "word": b"unheard", "text": b""}
@@ -184,10 +184,10 @@ def graph_as_written(work):
     def answer(**inputs):
         return layer({numbered[name]: value for name, value in inputs.items()})
 
-    requests = [
-        ("serving_default", {name: given[feature][:size] for name, feature in numbered.items()})
-        for size in (2, 1)
-    ]
+    def request(size):
+        return {name: given[feature][:size] for name, feature in numbered.items()}
+
+    requests = [("serving_default", request(size)) for size in (2, 1)]
     return Built(layer, requests, answers={"serving_default": answer}, save=save, tolerance=FLOATS)
 
 
@@ -222,12 +222,10 @@ def with_model(work):
         lambda examples: answer(tf.io.parse_example(examples, SPEC)),
         input_signature=[tf.TensorSpec([None], tf.string, "examples")],
     )
-    raw = {
-        name: np.array(
-            [row[name] for row in ROWS[:3]], dtype=object if name in ("word", "text") else None
-        )
-        for name in SPEC
-    }
+    raw = {}
+    for name in SPEC:
+        column = [row[name] for row in ROWS[:3]]
+        raw[name] = np.array(column, dtype=object if name in ("word", "text") else None)
     requests = [
         *((KEY, request) for request in EXAMPLES),
         ("raw", raw),

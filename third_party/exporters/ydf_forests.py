@@ -49,7 +49,7 @@ def trained(learner, label, *names, count=200, more=None, **options):
 def plain(value):
     """A feature as ydf takes it."""
     if isinstance(value, tf.RaggedTensor):
-        return [[word.decode() for word in row] for row in value.to_list()]
+        return [list(map(bytes.decode, row)) for row in value.to_list()]
     array = value.numpy()
     return np.array([word.decode() for word in array]) if array.dtype == object else array
 
@@ -73,16 +73,13 @@ def forest(
     def save(root, path):
         model.to_tensorflow_saved_model(path, mode="tf", **options)
 
-    asked = [
-        (
-            KEY,
-            {
-                name: value.astype(object) if value.dtype.kind == "U" else value
-                for name, value in r.items()
-            },
-        )
-        for r in requests
-    ]
+    def with_objects(inputs):
+        return {
+            name: value.astype(object) if value.dtype.kind == "U" else value
+            for name, value in inputs.items()
+        }
+
+    asked = [(KEY, with_objects(inputs)) for inputs in requests]
     return Built(model, asked, answers={KEY: answer}, save=save, tolerance=SUMS)
 
 

@@ -70,9 +70,8 @@ def compare_held(
         return Finding(
             Outcome.FAIL_STRUCTURE, message, details={"missing": missing, "held": sorted(held)}
         )
-    differences = [
-        d for d in (compare_tensor(name, wanted[name], held[name]) for name in sorted(wanted)) if d
-    ]
+    compared = (compare_tensor(name, wanted[name], held[name]) for name in sorted(wanted))
+    differences = [difference for difference in compared if difference]
     if not differences:
         return None
     details = {"differences": [d.to_json() for d in differences[:_SHOWN]]}

@@ -172,9 +172,11 @@ def anonymous(found: Described) -> Counter[str]:
     """Return the variables without their paths: a re-export of a TF 1.x MetaGraph gives them new
     ones.
     """
-    return Counter(
-        str([facts.get(member) for member in OF_GRAPHS]) for facts in found["variables"].values()
-    )
+    return Counter(map(_facts_of_graphs, found["variables"].values()))
+
+
+def _facts_of_graphs(facts: Mapping[str, Any]) -> str:
+    return str([facts.get(member) for member in OF_GRAPHS])
 
 
 def gradients(

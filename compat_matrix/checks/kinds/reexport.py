@@ -212,13 +212,15 @@ def _counted(
     if not lost and not new:
         return []
     parts = [
-        f"{sum(items.values())} {word}: "
-        + ", ".join(str(item) for item in sorted(items, key=str)[:_SHOWN])
-        for word, items in (("lost or changed", lost), ("new", new))
-        if items
+        _told(word, items) for word, items in (("lost or changed", lost), ("new", new)) if items
     ]
     message = (
         f"{what}s after the re-export ({sum(after.values())}, before {sum(before.values())}): "
         + "; ".join(parts)
     )
     return [Finding(Outcome.FAIL_STRUCTURE, message)]
+
+
+def _told(word: str, items: Counter[str]) -> str:
+    first = sorted(items, key=str)[:_SHOWN]
+    return f"{sum(items.values())} {word}: {', '.join(map(str, first))}"

@@ -88,7 +88,7 @@ def expect_check(
         return ExitCode.AS_EXPECTED
     verdict = judge_entries(ledger, made, datetime.date.today(), tool_version())
     problems = {kind: getattr(verdict, kind) for kind in LEDGER_WORDS}
-    lines = [line for kind, facts in problems.items() for line in ledger_lines(kind, facts)]
+    lines = ledger_lines(problems)
     if as_json:
         click.echo(json.dumps({"schema": 1, "entries": len(ledger.entries), "problems": problems}))
     else:

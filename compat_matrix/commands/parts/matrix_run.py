@@ -4,6 +4,7 @@ model servers.
 
 from __future__ import annotations
 
+import itertools
 import json
 import os
 from collections.abc import Callable, Collection, Mapping, Sequence
@@ -309,7 +310,8 @@ def _of_grid(
     from compat_matrix.runtimes.resolve import split
 
     defaults = toml.read(GRID_FILE)
-    names = [spec for specs in runtimes for spec in split(specs)] or list(defaults["runtimes"])
+    named_runtimes = itertools.chain.from_iterable(map(split, runtimes))
+    names = list(named_runtimes) or list(defaults["runtimes"])
     axes = Axes(
         planned.asked_runtimes(names, install=install), checks=tuple(CHECKS) if all_checks else None
     )

@@ -5,6 +5,7 @@ exit codes of errors.
 from __future__ import annotations
 
 import functools
+import itertools
 import json
 import os
 from collections import Counter
@@ -300,7 +301,7 @@ def asked_runtimes(specs: Sequence[str], install: bool = False) -> tuple[Runtime
                 raise
             missing += error.specs
     provide_all(missing, lambda spec, doing: click.echo(f"{spec}: {doing}", err=True))
-    return tuple(runtime for spec in asked for runtime in resolve_labelled(spec))
+    return tuple(itertools.chain.from_iterable(map(resolve_labelled, asked)))
 
 
 def asked_servers(

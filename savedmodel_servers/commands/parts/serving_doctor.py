@@ -91,10 +91,8 @@ def _engine() -> Iterator[Examined]:
 def _images(client: Any) -> Iterator[Examined]:
     """Yield the images of the real server and those of the stand-in. One of either suffices."""
     with engine.asked("images"):
-        real = sorted(tag for one in client.images.list(name=REAL) for tag in one.tags)
-        own = sorted(
-            tag for one in client.images.list(filters={"label": LABEL}) for tag in one.tags
-        )
+        real = images.tags(client, name=REAL)
+        own = images.tags(client, filters={"label": LABEL})
     there = bool(real or own)
     for what, tags, command in (
         (f"images of {REAL}", real, f"docker pull {REAL}:2.19.1"),
