@@ -20,12 +20,21 @@ ONE_LOOP = (
     "savedmodel_common",
     "savedmodel_compat",
     "savedmodel_kit",
+    "savedmodel_migration",
     "savedmodel_plugin_kit",
     "savedmodel_prove",
     "savedmodel_servers",
     "savedmodel_standin",
+    "savedmodel_tools",
     "third_party",
 )
+STILL_NESTED = (
+    "savedmodel_migration/migrate/migrator.py",
+    "savedmodel_migration/migrate/records.py",
+    "savedmodel_tools/inspect/tree.py",
+    "savedmodel_tools/skew/needs.py",
+    "savedmodel_tools/verify/model.py",
+)  # a module that is written anew goes from this list
 COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
 FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 MOST_UNTYPED = 149
@@ -66,6 +75,8 @@ def test_no_comprehension_has_two_loops_or_another_inside(package):
     assert modules, f"{package} has no modules"
     found = []
     for path, tree in modules:
+        if path in STILL_NESTED:
+            continue
         found += [f"{path}:{line}" for line in nested_comprehensions(tree)]
     assert not found, "\n".join(
         [f"{len(found)} nested comprehensions; write a loop or name the inner one:", *found]
