@@ -211,11 +211,12 @@ def _with_sizes(info: Mapping[str, object], fixed: Optional[Sequence[int]]) -> M
     if fixed is None or (isinstance(shape, Sequence) and len(shape) != len(fixed)):
         return info
     own = shape if isinstance(shape, Sequence) else [None] * len(fixed)
-    sizes = [
-        one if one is not None and one >= 0 else other if other >= 0 else one
-        for one, other in zip(own, fixed)
-    ]
-    return {**info, "shape": sizes}
+    return {**info, "shape": list(map(_fixed, own, fixed))}
+
+
+def _fixed(size: Optional[int], converted: int) -> Optional[int]:
+    is_open = size is None or size < 0
+    return converted if is_open and converted >= 0 else size
 
 
 Fill = Callable[[Tensor, np.random.Generator], Tensor]

@@ -102,4 +102,6 @@ def processes(everything: bool, dry_run: bool) -> Iterator[Found]:
 
 def _state(owner: harness.Harness | None) -> str:
     lives = harness.alive(owner) if owner is not None else None
-    return UNKNOWN if lives is None else ALIVE if lives else DEAD
+    if lives is None:
+        return UNKNOWN
+    return ALIVE if lives else DEAD

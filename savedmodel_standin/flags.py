@@ -127,19 +127,17 @@ def usage() -> str:
     program = os.path.basename(sys.argv[0])  # noqa: PTH119
     lines = [f"usage: {program or 'tensorflow_model_server'}", "Flags:"]
     for name, default in {**ACTED_ON, **ACCEPTED}.items():
-        shown = (
-            str(default).lower()
-            if isinstance(default, bool)
-            else repr(default)
-            if isinstance(default, str)
-            else default
-        )
-        remark = (
-            ""
-            if name in ACTED_ON
-            else "\taccepted"
-            if name not in REFUSED
-            else "\tnot supported by the stand-in"
-        )
-        lines.append(f"\t--{name}={shown}{remark}")
+        lines.append(f"\t--{name}={_shown(default)}{_remark(name)}")
     return "\n".join(lines) + "\n"
+
+
+def _shown(default: Any) -> str:
+    if isinstance(default, bool):
+        return str(default).lower()
+    return repr(default) if isinstance(default, str) else str(default)
+
+
+def _remark(name: str) -> str:
+    if name in ACTED_ON:
+        return ""
+    return "\tnot supported by the stand-in" if name in REFUSED else "\taccepted"

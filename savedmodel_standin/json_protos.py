@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import base64
 import json
+import math
 from typing import Any
 
 from reference_impl.format.schema import is_repeated
@@ -62,6 +63,8 @@ def _scalar(field: Any, value: Any) -> Any:
         and field.cpp_type in (field.CPPTYPE_INT64, field.CPPTYPE_UINT64)
     ):
         return str(value)
-    if isinstance(value, float) and (value != value or abs(value) == float("inf")):
-        return "NaN" if value != value else "Infinity" if value > 0 else "-Infinity"
+    if isinstance(value, float) and math.isnan(value):
+        return "NaN"
+    if isinstance(value, float) and math.isinf(value):
+        return "Infinity" if value > 0 else "-Infinity"
     return value

@@ -134,7 +134,9 @@ def kind(value: Any) -> str:
         return {None: "Null", True: "True", False: "False"}[value]
     if isinstance(value, (int, float)):
         return "Number"
-    return "Object" if isinstance(value, dict) else "Array" if isinstance(value, list) else "String"
+    if isinstance(value, dict):
+        return "Object"
+    return "Array" if isinstance(value, list) else "String"
 
 
 class _Slow:

@@ -97,13 +97,11 @@ def _type_and_shape(proto: Any) -> tuple[str, tuple[int, ...]]:
 
 def _length(proto: Any, dtype: str) -> int:
     """Return the number of elements that the message lists."""
-    values = (
-        proto.float8_val
-        if dtype.startswith("float8")
-        else getattr(proto, _LISTS[dtype])
-        if dtype in _LISTS
-        else ()
-    )
+    if dtype.startswith("float8"):
+        return len(proto.float8_val)
+    if dtype not in _LISTS:
+        return 0
+    values = getattr(proto, _LISTS[dtype])
     return len(values) // 2 if dtype in _COMPLEX else len(values)
 
 

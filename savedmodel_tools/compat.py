@@ -25,6 +25,7 @@ prediction for a part that may be broken, or that needs other packages
 from __future__ import annotations
 
 import functools
+import itertools
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -208,12 +209,7 @@ class _Asker:
         self.graph, self.releases, self.table = graph, releases, table
         self.walk = Walk(graph, table)
         self.has_objects = graph.HasField("object_graph_def")
-        self.declared = {
-            (op.name, attr.name): plain_value(attr.default_value)
-            for op in graph.meta_info_def.stripped_op_list.op
-            for attr in op.attr
-            if attr.HasField("default_value")
-        }
+        self.declared = _declared_defaults(graph)
         # One object each, since results are cached by object.
         self.excuses: dict[str, Excuse] = {
             SESSION: self._strips,
@@ -300,15 +296,14 @@ class _Asker:
                 f"signature {key}", loader, imported, [*run, *filled, *reached], more, tried
             )
         for name, functions in self._functions():
-            traced = [trace for node in functions for trace in traces(node)]
+            traced = list(itertools.chain.from_iterable(map(traces, functions)))
             called = [*run, *self._filling(traced), *walk.bodies_of(traced)]
             nodes = [walk.uses[use].node for use in called]
-            own = [
-                lack
-                for node in functions
-                for lack in features.of_function(self.graph, node, self.table)
+            own = (features.of_function(self.graph, node, self.table) for node in functions)
+            more = [
+                *itertools.chain.from_iterable(own),
+                *features.of_run(self.selected, nodes, self.table),
             ]
-            more = [*own, *features.of_run(self.selected, nodes, self.table)]
             yield self._use(name, loader, imported, called, more, tried)
         if loader == REFERENCE:
             yield from self._saved(keys, run, tried)
@@ -334,11 +329,8 @@ class _Asker:
         """The model of TF 1.x, if a release lacks an op that its init op runs: then only the users
         of a table may need the op.
         """
-        uses = [self.walk.uses[key] for key in self.walk.running]
-        if all(
-            use.history and all(use.history.definition(index) for index in self.releases)
-            for use in uses
-        ):
+        ops = [self.walk.uses[key].history for key in self.walk.running]
+        if all(op and all(map(op.definition, self.releases)) for op in ops):
             return None
         try:
             return Program(self.graph, "", lambda _: None)
@@ -394,22 +386,17 @@ class _Asker:
         walk, nodes = self.walk, self.graph.object_graph_def.nodes
         if self.has_objects:
             holders = [number for number, node in enumerate(nodes) if node.saveable_objects]
-            saving = [
-                pair.save_function
-                for number in holders
-                for pair in nodes[number].saveable_objects.values()
-            ]
-            names = [
-                name
-                for number in saving
-                if 0 <= number < len(nodes)
-                for name in traces(nodes[number])
-            ]
+            pairs = itertools.chain.from_iterable(
+                nodes[number].saveable_objects.values() for number in holders
+            )
+            saving = [pair.save_function for pair in pairs]
+            saved = (traces(nodes[number]) for number in saving if 0 <= number < len(nodes))
+            names = list(itertools.chain.from_iterable(saved))
             content = [*walk.bodies_of(run_at_load(nodes, holders)), *walk.bodies_of(names)]
             kept, built = [], walk.bodies_of(self.graph.object_graph_def.concrete_functions)
         else:
             content = []
-            kept = [use for key in keys for use in walk.reached(key)]
+            kept = list(itertools.chain.from_iterable(map(walk.reached, keys)))
             built = [*kept, *self._fillers]
         yield self._use(SAVE, REFERENCE, kept, [*run, *content], tried=tried)
         yield self._use(SAVE_BY_TENSORFLOW, REFERENCE, built, [*run, *content], tried=tried)
@@ -422,9 +409,8 @@ class _Asker:
             for name in functions
             if name in objects.concrete_functions
         ]
-        return self.walk.bodies_of(
-            run_at_load(objects.nodes, {number for item in found for number in item.bound_inputs})
-        )
+        captured = set(itertools.chain.from_iterable(item.bound_inputs for item in found))
+        return self.walk.bodies_of(run_at_load(objects.nodes, captured))
 
     @functools.cached_property
     def _signatures(self) -> dict[str, list[str]]:
@@ -432,11 +418,15 @@ class _Asker:
         nodes = self.graph.object_graph_def.nodes
         return {
             child.local_name: traces(nodes[child.node_id])
-            for node in nodes
-            if node.user_object.identifier == SIGNATURES
-            for child in node.children
+            for child in self._children_of_signatures()
             if 0 <= child.node_id < len(nodes)
         }
+
+    def _children_of_signatures(self) -> Iterator[Any]:
+        """Yield the references to signatures in the object graph."""
+        for node in self.graph.object_graph_def.nodes:
+            if node.user_object.identifier == SIGNATURES:
+                yield from node.children
 
     def _functions(self) -> list[tuple[str, list[schema.SavedObject]]]:
         """Return the functions of the object tree, by name; of very many all but the first
@@ -444,19 +434,15 @@ class _Asker:
         """
         objects: Any = self.graph.object_graph_def.nodes
         paths, found = Paths(objects), []
-        signatures = {
-            child.node_id
-            for node in objects
-            if node.user_object.identifier == SIGNATURES
-            for child in node.children
-        }
+        signatures = {child.node_id for child in self._children_of_signatures()}
         for number, node in enumerate(objects):
             called = (
                 node.function.concrete_functions
             )  # without one it was never called: there is nothing to load
             if called and number not in signatures and not _internal(paths.label(number)):
                 found.append((f"function {paths.label(number)}", [node]))
-        others = [node for _, nodes in found[MAX_FUNCTIONS:] for node in nodes]
+        rest = (nodes for _, nodes in found[MAX_FUNCTIONS:])
+        others = list(itertools.chain.from_iterable(rest))
         return [
             *found[:MAX_FUNCTIONS],
             *([(f"{len(others)} more functions", others)] if others else []),
@@ -552,3 +538,13 @@ def _internal(path: str) -> bool:
 def _reason(lack: Lack, part: Part) -> str:
     where = part.where(lack)
     return f"lacks {lack.what}" + (f", {where}" if where else "")
+
+
+def _declared_defaults(graph: schema.MetaGraphDef) -> dict[tuple[str, str], Any]:
+    """Return the default values of attributes that the model declares, by op and attribute."""
+    found = {}
+    for op in graph.meta_info_def.stripped_op_list.op:
+        for attr in op.attr:
+            if attr.HasField("default_value"):
+                found[op.name, attr.name] = plain_value(attr.default_value)
+    return found

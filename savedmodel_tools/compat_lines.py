@@ -22,15 +22,15 @@ SHOWN_PARTS = 12
 def csv_text(rows: list[list[str]]) -> str:
     """Return a table as CSV."""
     text = io.StringIO()
-    csv.writer(text, lineterminator="\n").writerows(
-        [printable(field, newlines=False) for field in row] for row in rows
-    )
+    writer = csv.writer(text, lineterminator="\n")
+    for row in rows:
+        writer.writerow([printable(field, newlines=False) for field in row])
     return text.getvalue()
 
 
 def table_lines(rows: list[list[str]]) -> Iterator[str]:
     """Yield the rows of a table, its columns one below the other."""
-    widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
+    widths = [max(map(len, column)) for column in zip(*rows)]
     for row in rows:
         line = "  ".join(f"{text:<{width}}" for text, width in zip(row, widths))
         yield printable(line.rstrip(), newlines=False)
@@ -101,8 +101,11 @@ def _part_lines(
     for use in uses:
         parts.setdefault(use.part, {})[use.loader] = use
     shown = list(parts) if full else list(parts)[:SHOWN_PARTS]
-    cells = {part: [cell(parts[part].get(name), table) for name in loaders] for part in shown}
-    yield from table_lines([["", *loaders], *([part, *cells[part]] for part in shown)])
+    rows = [["", *loaders]]
+    for part in shown:
+        by_loader = parts[part]
+        rows.append([part, *[cell(by_loader.get(name), table) for name in loaders]])
+    yield from table_lines(rows)
     if len(shown) < len(parts):
         yield f"{len(parts) - len(shown)} more parts: --full"
     for line in (*unknown_lines(uses), *reason_lines(uses, table, full)):

@@ -6,6 +6,7 @@ a model become one verdict.
 
 from __future__ import annotations
 
+import itertools
 from typing import Any, NamedTuple
 
 from reference_impl.errors import SavedModelError
@@ -47,13 +48,12 @@ def graphs_of(model: Model, asked: tuple[int, ...], follow_links: bool, advise: 
     with model.local() as path:
         found = layout.read(path, follow_links=follow_links)
         graphs = of_model(found, asked, history())
-    if len(asked) != 1 or all(good(use, True) for graph in graphs for use in graph.uses):
+    uses = uses_of(graphs)
+    if len(asked) != 1 or all(good(use, True) for use in uses):
         return Answer(graphs, [], {})
     planned = plan(found, asked[0])
-    refused = {loader for _, loaders in planned.refused for loader in loaders}
-    refused.update(
-        use.loader for graph in graphs for use in graph.uses if use.refused
-    )  # no rewrite of ops mends that
+    refused = set(itertools.chain.from_iterable(loaders for _, loaders in planned.refused))
+    refused.update(use.loader for use in uses if use.refused)  # no rewrite of ops mends that
     after = [of_graph(graph, asked, history()) for graph in planned.message.meta_graphs]
     bad, still_bad = bad_parts(graphs), bad_parts(after)
     rewritable = [
@@ -68,6 +68,11 @@ def graphs_of(model: Model, asked: tuple[int, ...], follow_links: bool, advise: 
     return Answer(graphs, rewritable, sound)
 
 
+def uses_of(graphs: list[GraphCompat]) -> list[Use]:
+    """Return the uses of all MetaGraphs."""
+    return list(itertools.chain.from_iterable(graph.uses for graph in graphs))
+
+
 def whole(uses: list[Use], loader: str) -> Use | None:
     """All parts of a model through one loader as one: it loads where every part does."""
     mine = [use for use in uses if use.loader == loader]
@@ -80,21 +85,21 @@ def whole(uses: list[Use], loader: str) -> Use | None:
     verdicts = {index: together(each) for index, each in found.items()}
     return Use(
         *("model", loader, verdicts),
-        tuple(why for use in mine for why in use.unknown),
-        tuple(why for use in mine for why in use.refused),
+        tuple(itertools.chain.from_iterable(use.unknown for use in mine)),
+        tuple(itertools.chain.from_iterable(use.refused for use in mine)),
     )
 
 
 def together(verdicts: list[Verdict]) -> Verdict:
     """Return the verdict on several parts as one."""
-    reasons = tuple(reason for verdict in verdicts for reason in verdict.reasons)
-    risks = tuple(risk for verdict in verdicts for risk in verdict.risks)
+    reasons = tuple(itertools.chain.from_iterable(verdict.reasons for verdict in verdicts))
+    risks = tuple(itertools.chain.from_iterable(verdict.risks for verdict in verdicts))
     return Verdict(all(verdict.loads for verdict in verdicts), reasons, risks)
 
 
 def sound_releases(graphs: list[GraphCompat], loader: str) -> set[int]:
     """Return the releases in which every part loads through a loader and loses nothing."""
-    of_all = whole([use for graph in graphs for use in graph.uses], loader)
+    of_all = whole(uses_of(graphs), loader)
     if of_all is None:
         return set()
     return {index for index in of_all.members if not of_all.verdicts[index].risks}
@@ -128,29 +133,28 @@ def loads(use: Use, all_asked: bool) -> bool:
 
 def to_json(graph: GraphCompat, loaders: tuple[str, ...], table: History) -> dict[str, Any]:
     """Return a MetaGraph as an object of `compat --json`."""
-    uses = [
-        {
-            "part": use.part,
-            "loader": use.loader,
-            "releases": table.text(use.members),
-            "fails": {
-                table.releases[index].name: list(item.reasons)
-                for index, item in use.verdicts.items()
-                if not item.loads
-            },
-            "risks": {
-                table.releases[index].name: list(item.risks)
-                for index, item in use.verdicts.items()
-                if item.risks
-            },
-            **({"unknown": list(use.unknown)} if use.unknown else {}),
-        }
-        for use in graph.uses
-        if use.loader in loaders
-    ]
     return {
         "tags": list(graph.tags),
         "tensorflow_version": graph.written_by,
         "producer": graph.producer,
-        "uses": uses,
+        "uses": [_use_to_json(use, table) for use in graph.uses if use.loader in loaders],
+    }
+
+
+def _use_to_json(use: Use, table: History) -> dict[str, Any]:
+    return {
+        "part": use.part,
+        "loader": use.loader,
+        "releases": table.text(use.members),
+        "fails": {
+            table.releases[index].name: list(item.reasons)
+            for index, item in use.verdicts.items()
+            if not item.loads
+        },
+        "risks": {
+            table.releases[index].name: list(item.risks)
+            for index, item in use.verdicts.items()
+            if item.risks
+        },
+        **({"unknown": list(use.unknown)} if use.unknown else {}),
     }

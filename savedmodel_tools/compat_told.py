@@ -18,7 +18,7 @@ from savedmodel_tools.compat_lines import (
     summary_line,
     table_lines,
 )
-from savedmodel_tools.compat_models import Answer, good, loads, to_json, whole
+from savedmodel_tools.compat_models import Answer, good, loads, to_json, uses_of, whole
 from savedmodel_tools.find import Model
 from savedmodel_tools.jobs import Died
 from savedmodel_tools.skew.history import History
@@ -44,7 +44,7 @@ class Told:
         """Take the answer about one model; returns the lines about it."""
         if isinstance(said, (Died, str)):
             return self._unreadable(model, said if isinstance(said, str) else said.reason)
-        uses = [use for graph in said.graphs for use in graph.uses if use.loader in self._loaders]
+        uses = [use for use in uses_of(said.graphs) if use.loader in self._loaders]
         well = all(good(use, self._all_asked) for use in uses)
         graphs = [to_json(graph, self._loaders, self._table) for graph in said.graphs]
         line = {"path": model.name, "ok": well, "meta_graphs": graphs}

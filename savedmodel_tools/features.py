@@ -62,12 +62,10 @@ _LOWERS_IN_FUNCTIONS = "1.13"
 def of_objects(graph: schema.MetaGraphDef, table: History) -> list[Lack]:
     """Return the features that ``tf.saved_model.load`` needs for the whole MetaGraph."""
     found = list(_xla_alone(graph.graph_def.node, table))
-    signatures = [
-        item for key, item in graph.signature_def.items() if key not in RESERVED_SIGNATURES
-    ]
-    infos = [
-        info for item in signatures for info in (*item.inputs.values(), *item.outputs.values())
-    ]
+    infos: list[schema.TensorInfo] = []
+    for key, item in graph.signature_def.items():
+        if key not in RESERVED_SIGNATURES:
+            infos += (*item.inputs.values(), *item.outputs.values())
     if not graph.HasField("object_graph_def"):
         found += [lack for lack in of_sessions(graph, table) if lack.value == forms.HANDLE]
         if any(info.WhichOneof("encoding") in ("coo_sparse", "composite_tensor") for info in infos):
@@ -88,14 +86,12 @@ def of_objects(graph: schema.MetaGraphDef, table: History) -> list[Lack]:
             )
             found.append(_only(readers, forms.SAVE_FUNCTION))
     found += _slots(nodes, table)
-    functions = graph.graph_def.library.function
-    if any(node.op in CASE_OPS for function in functions for node in function.node_def):
+    bodies = [function.node_def for function in graph.graph_def.library.function]
+    if any(node.op in CASE_OPS for node in itertools.chain.from_iterable(bodies)):
         found.append(_since(forms.LISTED, table))
     handles = ReturnedHandles(graph.graph_def.library)
-    inner = (
-        use for function in functions for use in handles.used(function.node_def, in_function=True)
-    )
-    for call, made in itertools.islice(inner, 1):
+    inner = (handles.used(body, in_function=True) for body in bodies)
+    for call, made in itertools.islice(itertools.chain.from_iterable(inner), 1):
         found.append(_handed_out(call, made, table, SILENT))
     return found
 
@@ -138,24 +134,15 @@ def of_function(graph: schema.MetaGraphDef, node: schema.SavedObject, table: His
         if name in functions
     ]
     # Older releases wrote, and look for, traces without them.
-    if any(
-        key in value.dict_value.fields
-        for trace in traces
-        for value in trace.tuple_value.values
-        for key in defaults
-    ):
+    values = itertools.chain.from_iterable(trace.tuple_value.values for trace in traces)
+    pairs = itertools.product(values, defaults)
+    if any(key in value.dict_value.fields for value, key in pairs):
         found.append(_since(forms.KEYWORD_DEFAULTS, table))
     arguments = len(items.get("args", schema.StructuredValue()).list_value.values) - spec.is_method
     given = len(spec.input_signature.tuple_value.values)
     # Releases before 2.12 wrote traces without them, which older readers find.
-    traced = max(
-        (
-            len(value.tuple_value.values)
-            for trace in traces
-            for value in trace.tuple_value.values[:1]
-        ),
-        default=0,
-    )
+    called = [trace.tuple_value.values[0] for trace in traces if trace.tuple_value.values]
+    traced = max((len(value.tuple_value.values) for value in called), default=0)
     if spec.input_signature.WhichOneof("kind") == "tuple_value" and given < min(arguments, traced):
         found.append(_since(forms.DEFAULTS, table))
     return found
@@ -216,7 +203,7 @@ def of_sessions(graph: schema.MetaGraphDef, table: History) -> list[Lack]:
     if any(is_lowered(node) for node in nodes):
         found.append(_since(forms.LOWERED, table))
     handles = ReturnedHandles(graph.graph_def.library)
-    called = [name for node in nodes for name in handles.library.references(node)]
+    called = list(itertools.chain.from_iterable(map(handles.library.references, nodes)))
     bodies = (
         [
             handles.library.functions[name].node_def
@@ -225,8 +212,9 @@ def of_sessions(graph: schema.MetaGraphDef, table: History) -> list[Lack]:
         if called
         else []
     )
-    inner = (use for body in bodies for use in handles.used(body, in_function=True, returned=False))
-    for call, made in itertools.islice(itertools.chain(handles.used(nodes), inner), 1):
+    inner = (handles.used(body, in_function=True, returned=False) for body in bodies)
+    every = itertools.chain(handles.used(nodes), itertools.chain.from_iterable(inner))
+    for call, made in itertools.islice(every, 1):
         found.append(_handed_out(call, made, table, KIND))
     return found
 
@@ -363,7 +351,9 @@ def _saved_by_key(graph: schema.MetaGraphDef) -> bool:
     it.
     """
     nodes = graph.object_graph_def.nodes
-    numbers = {item.save_function for node in nodes for item in node.saveable_objects.values()}
+    numbers: set[int] = set()
+    for node in nodes:
+        numbers.update(item.save_function for item in node.saveable_objects.values())
     return all(
         _takes_string(graph, nodes[number]) for number in numbers if 0 <= number < len(nodes)
     )
@@ -379,8 +369,5 @@ def _takes_string(graph: schema.MetaGraphDef, node: schema.SavedObject) -> bool:
         for name in node.function.concrete_functions
         if name in functions
     ]
-    return any(
-        value.WhichOneof("kind") == "string_value"
-        for trace in traces
-        for value in nested_values(trace)
-    )
+    values = itertools.chain.from_iterable(map(nested_values, traces))
+    return any(value.WhichOneof("kind") == "string_value" for value in values)

@@ -21,7 +21,7 @@ from savedmodel_tools.verify.consequences import (
     fails_in,
 )
 from savedmodel_tools.verify.findings import Finding, Rule
-from savedmodel_tools.verify.model import Model
+from savedmodel_tools.verify.model import Graph, Model
 from savedmodel_tools.verify.rules import all_rules
 from savedmodel_tools.verify.run import findings_of
 
@@ -69,7 +69,7 @@ class Obstacles:
             if asked is None:
                 found[line] = None
                 continue
-            fails = [any(fails_in(stop, index) for stop in stops) for index in asked]
+            fails = [_any_fails(stops, index) for index in asked]
             if any(fails) if proved else not all(fails):
                 found[line] = None
         return tuple(found)
@@ -88,15 +88,10 @@ def obstacles(found: layout.Layout) -> list[Obstacles]:
     model = Model(found)
     try:
         # A rule that is stopped, by a limit or by damage, has not found the model sound.
-        seen = [
-            item._replace(rule=rule.id)
-            for rule in _rules()
-            for item in findings_of(rule, model, tell=True)
-        ]
-        return [
-            Obstacles(item for item in seen if item.tags in (None, graph.tags))
-            for graph in model.graphs
-        ]
+        seen: list[Finding] = []
+        for rule in _rules():
+            seen += [item._replace(rule=rule.id) for item in findings_of(rule, model, tell=True)]
+        return [Obstacles(_about(graph, seen)) for graph in model.graphs]
     finally:
         model.close()
 
@@ -112,3 +107,12 @@ SOMETIMES = ("SMC601",)  # a file that is read at load may be absent
 
 def _line(item: Finding) -> str:
     return f"{item.rule}: {shortened(item.message, _SHOWN, '...')}"
+
+
+def _any_fails(stops: Iterable[Stop], index: int) -> bool:
+    return any(fails_in(stop, index) for stop in stops)
+
+
+def _about(graph: Graph, findings: Iterable[Finding]) -> list[Finding]:
+    """Return the findings about one MetaGraph, and those about the whole model."""
+    return [item for item in findings if item.tags in (None, graph.tags)]

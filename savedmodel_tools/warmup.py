@@ -76,10 +76,7 @@ def inputs_of(request: Any, names: Collection[str]) -> dict[str, Tensor] | None:
     Raises SavedModelError.
     """
     if isinstance(request, messages.PredictRequest):
-        sizes = (
-            math.prod(max(dim.size, 0) for dim in proto.tensor_shape.dim)
-            for proto in request.inputs.values()
-        )
+        sizes = map(_elements, request.inputs.values())
         return from_protos(request.inputs) if all(size <= MAX_ELEMENTS for size in sizes) else None
     kind = request.input.WhichOneof("kind")
     if len(names) != 1 or kind is None:
@@ -130,3 +127,8 @@ def _requests(log: Any) -> Iterator[tuple[str, Any]]:
     request = getattr(log, kind).request
     for asked in request.tasks if kind == "multi_inference_log" else (request,):
         yield asked.model_spec.signature_name or messages.DEFAULT_SIGNATURE, request
+
+
+def _elements(proto: schema.TensorProto) -> int:
+    """Return the number of elements that a tensor declares; 0 where a size is not known."""
+    return math.prod(max(dim.size, 0) for dim in proto.tensor_shape.dim)

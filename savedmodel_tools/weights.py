@@ -9,6 +9,7 @@ checksum is compared.
 from __future__ import annotations
 
 import fnmatch
+import itertools
 import zipfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -145,7 +146,8 @@ class Weights:
     def _matches(self, key: str, patterns: Sequence[str]) -> bool:
         variable = self._variables.get(key)
         names = [key] + ([variable.name, variable.path or ""] if variable else [])
-        return any(fnmatch.fnmatchcase(name, pattern) for name in names for pattern in patterns)
+        pairs = itertools.product(names, patterns)
+        return any(fnmatch.fnmatchcase(name, pattern) for name, pattern in pairs)
 
     def _named(self, tags: Optional[Sequence[str]]) -> dict[str, Variable]:
         """Return the variable of each key that has one.

@@ -80,7 +80,9 @@ class SavedModelLayer(keras.layers.Layer):  # type: ignore[misc]  # Keras has no
             training_endpoint,
             output_key,
         )
-        self._tags = [tags] if isinstance(tags, str) else list(tags) if tags is not None else None
+        if isinstance(tags, str):
+            tags = [tags]
+        self._tags = list(tags) if tags is not None else None
         self._arguments = keras.tree.map_structure(lambda value: value, dict(arguments or {}))
         self._options = options
         self._specs = "[]"  # JSON, which Keras does not search for weights

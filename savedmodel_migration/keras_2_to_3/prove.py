@@ -348,12 +348,11 @@ def _draws(new: Any, nest: Any, left_out: Sequence[int]) -> bool:
         for variable in [*new.trainable_variables, *changeable(new)]
     ]
     held = [(variable, value) for variable, value in kept if "seed" not in variable.path]
+    updated = [variable for variable, _ in held]
     answers = []
     for _ in range(2):
         outputs = _counted(new(nest, training=True), left_out)
-        answers.append(
-            [np.asarray(item) for item in (*outputs, *(variable for variable, _ in held))]
-        )
+        answers.append([np.asarray(item) for item in (*outputs, *updated)])
         for variable, value in held:
             variable.assign(value)
     return not all(

@@ -137,9 +137,10 @@ def _longest_sum(weights: Sequence[Any], nest: Any) -> int:
     """
     import keras
 
-    return longest_sum(
-        weights, [[size or 1 for size in tensor.shape] for tensor in keras.tree.flatten(nest)]
-    )
+    def shape(tensor: Any) -> list[int]:
+        return [size or 1 for size in tensor.shape]
+
+    return longest_sum(weights, list(map(shape, keras.tree.flatten(nest))))
 
 
 def longest_sum(weights: Sequence[Any], shapes: Iterable[Sequence[int]]) -> int:

@@ -62,12 +62,8 @@ class Made:
         with np.load(
             self.folder / file, allow_pickle=True
         ) as stored:  # strings are objects; we have written them
-            return [
-                stored[key]
-                for key in sorted(
-                    (k for k in stored if k[0] == letter), key=lambda key: int(key[1:])
-                )
-            ]
+            keys = [key for key in stored if key[0] == letter]
+            return [stored[key] for key in sorted(keys, key=lambda key: int(key[1:]))]
 
 
 def key(name: str) -> str:
@@ -91,9 +87,13 @@ def select(patterns: Sequence[str] = ()) -> list[str]:
     for pattern in patterns:
         if not any(_fits(name, pattern) for name in names):
             raise LookupError(f"no model fits {pattern!r}")
-    return [
-        name for name in names if not patterns or any(_fits(name, pattern) for pattern in patterns)
-    ]
+    if not patterns:
+        return names
+    return [name for name in names if _fits_any(name, patterns)]
+
+
+def _fits_any(name: str, patterns: Sequence[str]) -> bool:
+    return any(_fits(name, pattern) for pattern in patterns)
 
 
 def _fits(name: str, pattern: str) -> bool:
@@ -161,7 +161,9 @@ def _run(release: str, names: Sequence[str]) -> Iterator[str]:
         "PYTHONHASHSEED": "0",
         "TF_CPP_MIN_LOG_LEVEL": "3",
     }
-    arguments = [part for name in names for part in (name, key(name))]
+    arguments: list[str] = []
+    for name in names:
+        arguments += [name, key(name)]
     with (out / "log").open("ab") as log:
         command = [
             str(python),

@@ -6,6 +6,7 @@ Runs where Keras 3 is.
 from __future__ import annotations
 
 import contextlib
+import itertools
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -144,9 +145,8 @@ def match(old: Sequence[Any], new: Sequence[Any]) -> list[int] | str:
     for array in new:
         numbers = left.get(_bits(array))
         order.append(numbers.pop(0) if numbers else -1)
-    missing = [
-        number for numbers in left.values() for number in numbers if old[number].dtype.kind == "f"
-    ]
+    not_taken = itertools.chain.from_iterable(left.values())
+    missing = [number for number in not_taken if old[number].dtype.kind == "f"]
     if missing:
         return (
             f"{len(missing)} of {len(old)} weights are not in the new model: shapes"

@@ -79,12 +79,10 @@ def folder(name):
 
 def names():
     """Every model, ``layer/variant`` or the name of a whole one."""
-    rows = [
-        "{}/{}".format(layer, row[0])
-        for layer in sorted(layers.LAYERS)
-        for row in layers.LAYERS[layer]
-    ]
-    return rows + list(whole.WHOLE)
+    found = []
+    for layer in sorted(layers.LAYERS):
+        found += ["{}/{}".format(layer, row[0]) for row in layers.LAYERS[layer]]
+    return found + list(whole.WHOLE)
 
 
 def _dtype(kind, name):

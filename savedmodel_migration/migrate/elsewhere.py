@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import shlex
 from collections.abc import Sequence
 from pathlib import Path
@@ -42,12 +43,10 @@ def _runs(graph: GraphCompat, index: int, table: History) -> bool:
     """Return whether a release supports all of a MetaGraph, after ``tensorflow.contrib`` was
     imported there.
     """
-    lacks = [
-        lack
-        for use in graph.uses
-        if not use.verdicts[index].loads
-        for lack in use.verdicts[index].lacks
-    ]
+    verdicts = (use.verdicts[index] for use in graph.uses)
+    lacks = list(
+        itertools.chain.from_iterable(verdict.lacks for verdict in verdicts if not verdict.loads)
+    )
     known = [table.op(lack.op) if lack.kind == "unknown_op" else None for lack in lacks]
     of_contrib = all(
         op is not None and op.at(index) and op.library(index).startswith("contrib/") for op in known

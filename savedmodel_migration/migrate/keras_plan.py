@@ -91,9 +91,7 @@ def _lacks(name: str, custom: Container[str]) -> bool:
 @functools.cache
 def _translated() -> frozenset[str]:
     """Return the classes that rules and operations translate."""
-    return frozenset(
-        {*CLASSES, *GRAPH_CLASSES, *(name for rule in all_rules() for name in rule.classes)}
-    )
+    return frozenset(CLASSES).union(GRAPH_CLASSES, *(rule.classes for rule in all_rules()))
 
 
 @found_once
@@ -107,19 +105,16 @@ def _public_layers() -> frozenset[str] | None:
         for place in ("layers", "api/layers"):  # by release
             file = Path(folder, place, "__init__.py")
             if file.is_file():
-                imports = [
-                    node
-                    for node in ast.walk(ast.parse(file.read_bytes()))
-                    if isinstance(node, ast.ImportFrom)
-                ]
-                return (
-                    frozenset(
-                        alias.asname or alias.name for node in imports for alias in node.names
-                    )
-                    & LAYERS
-                    or None
-                )
+                return frozenset(_imported_names(file)) & LAYERS or None
     return None
+
+
+def _imported_names(file: Path) -> Iterator[str]:
+    """Yield the names that the ``from`` imports of a module bind."""
+    for node in ast.walk(ast.parse(file.read_bytes())):
+        if isinstance(node, ast.ImportFrom):
+            for alias in node.names:
+                yield alias.asname or alias.name
 
 
 def _classes(config: Any) -> Iterator[str]:

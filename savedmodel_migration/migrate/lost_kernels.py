@@ -6,6 +6,7 @@ A replacement is made only where it is exact for every value, NaN and infinities
 
 from __future__ import annotations
 
+import itertools
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -159,9 +160,9 @@ def rewritten(message: schema.SavedModel) -> tuple[Optional[schema.SavedModel], 
     """Return a copy of a model with core ops in place of those without a kernel, and what was
     replaced; None if nothing was.
     """
-    if not any(
-        node.op in REWRITES for graph in message.meta_graphs for node in all_nodes(graph.graph_def)
-    ):
+    nodes_of_graphs = (all_nodes(graph.graph_def) for graph in message.meta_graphs)
+    every_node = itertools.chain.from_iterable(nodes_of_graphs)
+    if not any(node.op in REWRITES for node in every_node):
         return None, []
     copy = schema.copy_of(message)
     counted: Counter[str] = Counter()

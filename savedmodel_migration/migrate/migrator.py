@@ -537,9 +537,5 @@ def names_of(new: Path) -> dict[str, str]:
         graph = schema.parse(
             schema.TrackableObjectGraph, bytes(bundle.read(OBJECT_GRAPH_KEY).item())
         )
-    return {
-        item.full_name: item.checkpoint_key
-        for node in graph.nodes
-        for item in node.attributes
-        if item.full_name
-    }
+    attributes = itertools.chain.from_iterable(node.attributes for node in graph.nodes)
+    return {item.full_name: item.checkpoint_key for item in attributes if item.full_name}

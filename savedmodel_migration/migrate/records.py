@@ -130,7 +130,10 @@ class Record:
     def needs(self) -> list[str]:
         """The releases that run every part of the old model that this one does not run."""
         found = [part.needs for part in self.parts if part.needs]
-        return [name for name in found[0] if all(name in names for names in found)] if found else []
+        if not found:
+            return []
+        common = set(found[0]).intersection(*found[1:])
+        return [name for name in found[0] if name in common]
 
     @property
     def to_keras(self) -> bool:
@@ -154,16 +157,12 @@ def load(path: Path) -> Record | None:
     if found is None:
         return None
     try:
-        parts = [
-            Part(
-                **{
-                    **part,
-                    "status": Status(part["status"]),
-                    "verdicts": [Verdict(**item) for item in part["verdicts"]],
-                }
-            )
-            for part in found.pop("parts")
-        ]
+        parts = list(map(_part, found.pop("parts")))
         return Record(**{**found, "status": Status(found["status"]), "parts": parts})
     except (ValueError, TypeError, KeyError, AttributeError):
         return None
+
+
+def _part(kept: dict[str, Any]) -> Part:
+    verdicts = [Verdict(**item) for item in kept["verdicts"]]
+    return Part(**{**kept, "status": Status(kept["status"]), "verdicts": verdicts})

@@ -503,11 +503,11 @@ class _Models:
     ) -> list[Mismatch]:
         """Compare the outputs that count."""
         left_out = set(map(str, self.left_out))
-        one, other = (
-            {key: _wide(item) for key, item in answer.items() if key not in left_out}
-            for answer in (old, new)
-        )
-        return compare_named(one, other, bounds)
+
+        def counted(answer: Mapping[str, Tensor]) -> dict[str, Tensor]:
+            return {key: _wide(item) for key, item in answer.items() if key not in left_out}
+
+        return compare_named(counted(old), counted(new), bounds)
 
 
 def _drawn(made: Mapping[str, Tensor], draw: Callable[[tuple[int, ...]], Any]) -> dict[str, Tensor]:

@@ -60,8 +60,12 @@ def save_answer(tf, keras, answer, path):
 
 def differing(tf, keras, one, other):
     """The numbers of the outputs in which two answers differ."""
-    flat = [[_bytes(tf, item) for item in keras.tree.flatten(answer)] for answer in (one, other)]
-    return {number for number, pair in enumerate(zip(*flat)) if pair[0] != pair[1]}
+    pairs = zip(_flat_bytes(tf, keras, one), _flat_bytes(tf, keras, other))
+    return {number for number, (first, second) in enumerate(pairs) if first != second}
+
+
+def _flat_bytes(tf, keras, answer):
+    return [_bytes(tf, item) for item in keras.tree.flatten(answer)]
 
 
 def _bytes(tf, item):

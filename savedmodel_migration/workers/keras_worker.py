@@ -222,12 +222,7 @@ class KerasWorker(protocol.Worker):
         nest = keras_asking.inputs_of(self.tf, keras, self.new, request["inputs"])
         with SavedKeras(request["dir"]) as saved:
             found = unlike(saved, self.old, self.new, self.found.layers, self.found.followed, nest)
-        return {
-            "layers": [
-                {name: getattr(item, name) for name in ("reason", "layer", "path", "fix")}
-                for item in found
-            ]
-        }
+        return {"layers": list(map(_facts, found))}
 
     def op_weights(self, request):
         """Save the weights of the new model; the reply has their paths."""
@@ -257,6 +252,10 @@ class KerasWorker(protocol.Worker):
         self.start = []
         keras_asking.fresh(keras)
         return {}
+
+
+def _facts(unlike):
+    return {name: getattr(unlike, name) for name in ("reason", "layer", "path", "fix")}
 
 
 def main():

@@ -53,7 +53,9 @@ def remote_host() -> str | None:
 def _socket() -> str | None:
     """Return the path of the engine's socket, or None for a connection of another kind."""
     host = os.environ.get("DOCKER_HOST")
-    return SOCKET if not host else host[len("unix://") :] if host.startswith("unix://") else None
+    if not host:
+        return SOCKET
+    return host[len("unix://") :] if host.startswith("unix://") else None
 
 
 def _knock() -> None:

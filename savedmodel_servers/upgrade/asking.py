@@ -55,7 +55,9 @@ class Pair:
 
     @property
     def works(self) -> bool | None:
-        return False if self.failed else None if self.unknown else True
+        if self.failed:
+            return False
+        return None if self.unknown else True
 
 
 @dataclass
@@ -177,22 +179,22 @@ def _leave_out_what_has_no_way(asked: Asked, plan: Plan) -> None:
         asked.exports.pop(case, None)
 
 
+def _outcome_of(cell: Cell, result: Result | None) -> tuple[Outcome, str]:
+    """Return the outcome of a cell and its message; that of the plan for one without a result."""
+    if result:
+        return result.outcome, result.message
+    if cell.decided:
+        return cell.decided.outcome, cell.decided.reason
+    return Outcome.NOT_RUN, "it was not asked"
+
+
 def judged(model: str, place: Place, answers: Sequence[tuple[Cell, Result | None]]) -> Pair:
     """Return the pair with the verdict of its cells' results."""
     failed = unknown = ""
     trouble = False
     compared: list[str] = []
     for cell, result in answers:
-        outcome = (
-            result.outcome
-            if result
-            else (cell.decided.outcome if cell.decided else Outcome.NOT_RUN)
-        )
-        said = (
-            result.message
-            if result
-            else (cell.decided.reason if cell.decided else "it was not asked")
-        )
+        outcome, said = _outcome_of(cell, result)
         if outcome is Outcome.PASS:
             compared += [cell.check] if result and result.details.get("answers") else []
         elif outcome is Outcome.NOT_APPLICABLE or (

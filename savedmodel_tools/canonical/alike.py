@@ -62,7 +62,9 @@ class Mentioned:
             ):  # listed strings, since `written` counts what stands in the bytes
                 temporary += sum(map(is_temporary, node.attr["value"].tensor.string_val))
         if not plain:
-            others = {name for node in function.node_def for name in self.library.references(node)}
+            others: set[str] = set()
+            for node in function.node_def:
+                others.update(self.library.references(node))
             attributes = [function.attr, *[node.attr for node in function.node_def]]
             others.update(*map(self.library.in_strings, attributes))
             if self.library.gradient_of.get(name) in self.library.functions:

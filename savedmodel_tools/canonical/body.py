@@ -228,13 +228,9 @@ class Body:
         for group in members.values():
             if all(self._op(vertex) in _SAVER_OPS for vertex in group):
                 dropped.update(group)
-        users = [
-            (vertex, target)
-            for vertex in rest
-            if vertex not in dropped
-            for target in self.targets(vertex)
-        ]
-        return set() if any(target in dropped for _, target in users) else dropped
+        others = (vertex for vertex in rest if vertex not in dropped)
+        used = itertools.chain.from_iterable(map(self.targets, others))
+        return dropped if dropped.isdisjoint(used) else set()
 
     def _op(self, vertex: int) -> str:
         node = self.nodes[vertex]
@@ -256,14 +252,8 @@ class Body:
             edges = [
                 b"%d:%b" % (position[target], label) for label, target in self.graph.ordered[vertex]
             ]
-            control = b",".join(
-                [
-                    b"%d" % place
-                    for place in sorted(
-                        [position[target] for target in self.graph.unordered[vertex]]
-                    )
-                ]
-            )
+            before = sorted([position[target] for target in self.graph.unordered[vertex]])
+            control = b",".join([b"%d" % place for place in before])
             result.append(
                 digest(self.graph.base[vertex], *edges, b"^" + control, *self.colocated(vertex))
             )

@@ -33,7 +33,9 @@ def add_fields(
         return digest(*parts)
 
     for state in extension.registered:
-        blobs = [part for key in sorted(state.blobs) for part in (key.encode(), state.blobs[key])]
+        blobs: list[bytes] = []
+        for key in sorted(state.blobs):
+            blobs += [key.encode(), state.blobs[key]]
         text = digest(schema.serialize(state.values), *blobs).hex()
         entries.setdefault(objects.labels[state.node_id], {})["registered state"] = text
     for item in extension.initial_values:
@@ -45,10 +47,9 @@ def add_fields(
     for optimizer in extension.optimizers:
         fields = entries.setdefault(objects.labels[optimizer.node_id], {})
         for update in optimizer.updates:
-            new = sorted(update.slots, key=lambda slot: slot.name)
-            slots = [
-                part for slot in new for part in (slot.name, hashed(schema.serialize(slot.value)))
-            ]
+            slots: list[str] = []
+            for slot in sorted(update.slots, key=lambda slot: slot.name):
+                slots += [slot.name, hashed(schema.serialize(slot.value))]
             body = functions.hashes.get(update.function, b"missing")
             fields[f"update of dtype {update.dtype}"] = digest(
                 body, described(update.inputs), *map(str.encode, slots)

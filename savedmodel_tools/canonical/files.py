@@ -81,15 +81,15 @@ def tables_of(model: layout.Layout) -> dict[str, str]:
     """
     found: dict[str, str] = {}
     for graph in model.saved_model.meta_graphs:
-        if not any(
-            op.startswith(_FILLS_TABLE) for op in {node.op for node in all_nodes(graph.graph_def)}
-        ):
+        ops = {node.op for node in all_nodes(graph.graph_def)}
+        if not any(op.startswith(_FILLS_TABLE) for op in ops):
             continue  # following restored tensors takes longer
         fed: dict[str, list[str]] = {}
         for item in restore_plan(graph, str(model.file)):
             if item.by.startswith(_FILLS_TABLE):
                 fed.setdefault(item.node, []).append(item.key)
-        found.update({key: keys[0] for keys in fed.values() for key in keys})
+        for keys in fed.values():
+            found.update(dict.fromkeys(keys, keys[0]))
     return found
 
 

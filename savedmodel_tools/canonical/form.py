@@ -116,10 +116,10 @@ def assemble(
     """Assemble the canonical form from the results of `meta_graphs_of`, `variables_of` and
     `assets_of`.
     """
-    sections = {
-        name: digest(*[bytes.fromhex(graph.sections[name]) for graph in graphs]).hex()
-        for name in GRAPH_SECTIONS
-    }
+    sections = {}
+    for name in GRAPH_SECTIONS:
+        of_graphs = [bytes.fromhex(graph.sections[name]) for graph in graphs]
+        sections[name] = digest(*of_graphs).hex()
     sections["variables"], sections["assets"] = entries_hash(variables), entries_hash(assets)
     whole = digest(
         FORM, *[f"{name} {value}".encode() for name, value in sorted(sections.items())]

@@ -12,7 +12,7 @@ saved again. A wrapper around an equal wrapper is therefore treated as the inner
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Optional
 
 from reference_impl.format import schema
@@ -71,17 +71,18 @@ class Functions:
         self._bodies: dict[str, Body] = {}
         self._room = _KEPT
         self._known = {} if known is None else known
-        defaults = sorted(
-            (op, *item) for op, items in self.values.defaults.items() for item in items.items()
-        )
-        self._defaults = digest(
-            *[part for op, key, data in defaults for part in (op.encode(), key.encode(), data)]
-        )
+        defaults: list[bytes] = []
+        for op, values in sorted(self.values.defaults.items()):
+            for key, data in sorted(values.items()):
+                defaults += [op.encode(), key.encode(), data]
+        self._defaults = digest(*defaults)
         mentioned = Mentioned(library)
         mentions = {name: mentioned.by(name) for name in names}
-        for component in components(
-            [[index[callee] for callee in mentions[name].counts] for name in names]
-        ):
+
+        def callees(name: str) -> list[int]:
+            return [index[callee] for callee in mentions[name].counts]
+
+        for component in components(list(map(callees, names))):
             members = [names[number] for number in component]
             if len(members) == 1 and members[0] not in mentions[members[0]].counts:
                 self._name_alone(members[0], mentions[members[0]])
@@ -218,14 +219,9 @@ class Functions:
             self._declaration(function),
             digest(*body.lines()),
             digest(*results),
-            b",".join([b"%d" % effect for effect in effects]),
+            _joined(effects),
             b"" if gradient is None else self.values.name(gradient),
-            *sorted(
-                [
-                    b",".join([b"%d" % place for place in places])
-                    for places in self.shared[name].values()
-                ]
-            ),
+            *sorted(map(_joined, self.shared[name].values())),
         )
 
     def _declaration(self, function: schema.FunctionDef) -> bytes:
@@ -278,3 +274,7 @@ def declared(item: schema.OpDef.ArgDef) -> bytes:
     copy = schema.copy_of(item)
     copy.name = copy.description = ""
     return schema.serialize(copy)
+
+
+def _joined(numbers: Iterable[int]) -> bytes:
+    return b",".join([b"%d" % number for number in numbers])

@@ -88,14 +88,7 @@ class Digraph:
         no longer matters.
         """
         if self._edges is None:
-            self._edges = [
-                [
-                    (b"%d %b" % (position, label), target)
-                    for position, (label, target) in enumerate(ordered)
-                ]
-                + [(b"^", target) for target in unordered]
-                for ordered, unordered in zip(self.ordered, self.unordered)
-            ]
+            self._edges = list(map(_all_labelled, self.ordered, self.unordered))
             self._order = _arranged(self._edges)
         return self._edges
 
@@ -161,8 +154,10 @@ class Digraph:
 
     def _visit_rest(self, rest: list[int], order: list[int], seen: bytearray) -> None:
         """Visit vertices that no root needs: first the unused ones, then the rest of the cycles."""
-        used = {target for vertex in rest for _, target in self.ordered[vertex]}
-        used.update(target for vertex in rest for target in self.unordered[vertex])
+        used: set[int] = set()
+        for vertex in rest:
+            used.update([target for _, target in self.ordered[vertex]])
+            used.update(self.unordered[vertex])
         placed, colours = order[:], None
         for group in ([vertex for vertex in rest if vertex not in used], rest):
             left = [vertex for vertex in group if not seen[vertex]]
@@ -183,15 +178,36 @@ def _arranged(edges: Sequence[Sequence[tuple[bytes, int]]]) -> list[Union[int, l
     """Return the vertices in an order in which targets come first; the vertices of a cycle form one
     list.
     """
-    if all(target < vertex for vertex, targets in enumerate(edges) for _, target in targets):
+    if _targets_come_first(edges):
         return list(range(len(edges)))  # most writers order their nodes this way
+    targets = list(map(_targets, edges))
     found: list[Union[int, list[int]]] = []
-    for component in components([[target for _, target in targets] for targets in edges]):
-        alone = len(component) == 1 and all(
-            target != component[0] for _, target in edges[component[0]]
-        )
+    for component in components(targets):
+        alone = len(component) == 1 and component[0] not in targets[component[0]]
         found.append(component[0] if alone else component)
     return found
+
+
+def _targets_come_first(edges: Sequence[Sequence[tuple[bytes, int]]]) -> bool:
+    for vertex, labelled in enumerate(edges):
+        for _, target in labelled:
+            if target >= vertex:
+                return False
+    return True
+
+
+def _targets(labelled: Sequence[tuple[bytes, int]]) -> list[int]:
+    return [target for _, target in labelled]
+
+
+def _all_labelled(
+    ordered: Sequence[tuple[bytes, int]], unordered: Iterable[int]
+) -> list[tuple[bytes, int]]:
+    """Return the edges of a vertex: the label of an ordered one begins with its position."""
+    edges = [
+        (b"%d %b" % (position, label), target) for position, (label, target) in enumerate(ordered)
+    ]
+    return edges + [(b"^", target) for target in unordered]
 
 
 def _spread(

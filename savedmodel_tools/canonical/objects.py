@@ -9,6 +9,7 @@ replaced by hashes of what the functions do.
 from __future__ import annotations
 
 import functools
+import itertools
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from operator import itemgetter
@@ -130,7 +131,7 @@ class Objects:
         content.
         """
         found = self.labels.entries(self._fields)
-        named = {name for node in self.graph.nodes for name in traces(node)}
+        named = set(itertools.chain.from_iterable(map(traces, self.graph.nodes)))
         unnamed = sorted(
             [self.concrete(name) for name in self.graph.concrete_functions if name not in named]
         )
@@ -308,10 +309,8 @@ def _slot_references(node: Any) -> Iterator[tuple[str, int]]:
 
 def entries_hash(entries: Mapping[str, Fields]) -> str:
     """Hash labelled fields, independent of their order."""
-    lines = [
-        [part.encode() for item in sorted(fields.items()) for part in item]
-        for _, fields in sorted(entries.items())
-    ]
-    return digest(
-        *[digest(label.encode(), *line) for label, line in zip(sorted(entries), lines)]
-    ).hex()
+    hashes = []
+    for label in sorted(entries):
+        names_and_texts = itertools.chain.from_iterable(sorted(entries[label].items()))
+        hashes.append(digest(label.encode(), *map(str.encode, names_and_texts)))
+    return digest(*hashes).hex()

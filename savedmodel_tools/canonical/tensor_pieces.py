@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any, Optional
 
 from reference_impl.errors import DtypeError
@@ -52,9 +52,14 @@ def _in_order(reader: BundleReader, key: str) -> Optional[list[tuple[bytes, Entr
     if not reader.is_native:
         return None
     parts, whole = reader.parts(key), reader.entry(key).shape
-    if any(length != size for _, _, box in parts for (_, length), size in zip(box[1:], whole[1:])):
+    if not all(_is_row_block(box, whole) for _, _, box in parts):
         return None
     return [(raw, part) for raw, part, _ in sorted(parts, key=lambda item: item[2][:1])]
+
+
+def _is_row_block(box: Sequence[tuple[int, int]], shape: Sequence[int]) -> bool:
+    """Return whether a part is cut along the first axis only."""
+    return all(length == size for (_, length), size in zip(box[1:], shape[1:]))
 
 
 def _whole(reader: BundleReader, key: str, size: int) -> Iterator[bytes]:

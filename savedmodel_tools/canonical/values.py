@@ -85,14 +85,7 @@ class Values:
     ):
         self.library = library
         self.reference = reference
-        self.defaults: dict[str, dict[str, bytes]] = {
-            op.name: {
-                item.name: schema.serialize(item.default_value)
-                for item in op.attr
-                if item.HasField("default_value")
-            }
-            for op in op_defs
-        }
+        self.defaults = {op.name: _defaults(op) for op in op_defs}
 
     def attributes(
         self, attributes: Any, op: str = "", skip: frozenset[str] = frozenset()
@@ -274,3 +267,11 @@ def _without_repetitions(data: bytes, size: int) -> bytes:
             low = middle + 1
     kept = data[: (low + 1) * size]
     return b"" if low == 0 and not any(kept) else kept
+
+
+def _defaults(op: schema.OpDef) -> dict[str, bytes]:
+    return {
+        item.name: schema.serialize(item.default_value)
+        for item in op.attr
+        if item.HasField("default_value")
+    }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 import os
 from typing import TYPE_CHECKING, Optional
@@ -202,7 +203,7 @@ def _many(found: list[Found], options: Options, as_json: bool, full: bool, jobs:
             click.echo(pair_line(pair))
             if full and pair.result is not None and pair.status != EQUAL:
                 click.echo("\n".join(f"    {line}" for line in lines(pair.result, full)))
-    skipped = [item for side in found for item in side.skipped]
+    skipped = list(itertools.chain.from_iterable(side.skipped for side in found))
     if as_json:
         import json
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,7 +18,7 @@ from savedmodel_tools.commands.parts.models import fail_on_option, model_argumen
 
 if TYPE_CHECKING:
     from savedmodel_tools.find import Found
-    from savedmodel_tools.verify.findings import Rule, Severity
+    from savedmodel_tools.verify.findings import Finding, Rule, Severity
     from savedmodel_tools.verify.run import Report
 
 SCHEMA = 1
@@ -231,7 +233,7 @@ def _json(reports: list[Report], found: Found, rules: list[Rule]) -> dict[str, A
     return {
         "schema": SCHEMA,
         "rules": [rule.id for rule in rules],
-        "counts": by_severity(finding for report in reports for finding in report.findings),
+        "counts": by_severity(_findings(reports)),
         "models": [report.to_json() for report in reports],
         "skipped": [{"name": item.name, "reason": item.reason} for item in _left(found)],
     }
@@ -264,14 +266,16 @@ def _write(
         junit.write_text(document(reports, _left(found), level), encoding="utf-8")
 
 
+def _findings(reports: list[Report]) -> Iterator[Finding]:
+    return itertools.chain.from_iterable(report.findings for report in reports)
+
+
 def _exit_code(reports: list[Report], found: Found, level: Severity | None) -> int:
     from savedmodel_tools.find import ODD, UNLISTED
 
     if any(report.error is not None for report in reports):
         return ExitCode.HARNESS_ERROR
-    worst = max(
-        (finding.severity for report in reports for finding in report.findings), default=None
-    )
+    worst = max((finding.severity for finding in _findings(reports)), default=None)
     if level is not None and worst is not None and worst >= level:
         return ExitCode.UNEXPECTED
     return (

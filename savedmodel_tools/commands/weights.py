@@ -154,7 +154,7 @@ def _show(found: list[Weight], by: str, as_json: bool) -> None:
                 weight.digest[:_DIGITS],
             )
         )
-    widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
+    widths = [max(map(len, column)) for column in zip(*rows)]
     for name, dtype, shape, size, digest in rows:
         line = (
             f"{name:<{widths[0]}}  {dtype:<{widths[1]}}  {shape:<{widths[2]}}  {size:>{widths[3]}} "

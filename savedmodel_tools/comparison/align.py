@@ -72,14 +72,12 @@ class Alignment:
     ) -> list[tuple[int, int]]:
         """Pair nodes with equal keys: first by name, then in canonical order."""
         waiting: dict[object, list[int]] = defaultdict(list)
+        named: dict[tuple[object, str], int] = {}
         for vertex in self.other.order:
             if vertex not in self._taken:
-                waiting[theirs(vertex)].append(vertex)
-        named: dict[tuple[object, str], int] = {
-            (key, self.other.names[vertex]): vertex
-            for key, members in waiting.items()
-            for vertex in members
-        }
+                key = theirs(vertex)
+                waiting[key].append(vertex)
+                named[key, self.other.names[vertex]] = vertex
         left, paired = [], []
         for vertex in self.one.order:
             if vertex in self.pairs:
@@ -89,10 +87,7 @@ class Alignment:
                 paired.append((vertex, twin))
             else:
                 left.append(vertex)
-        queues = {
-            key: iter([vertex for vertex in members if vertex not in self._taken])
-            for key, members in waiting.items()
-        }
+        queues = {key: self._not_taken(members) for key, members in waiting.items()}
         for vertex in left:
             twin = next(queues.get(mine(vertex), iter(())), None)
             if twin is not None and self._pair(vertex, twin):
@@ -111,6 +106,9 @@ class Alignment:
                 if self._alike(*pair) and self._pair(*pair)
             ]
 
+    def _not_taken(self, vertices: list[int]) -> Iterator[int]:
+        return iter([vertex for vertex in vertices if vertex not in self._taken])
+
     def _neighbours(self, one: int, other: int) -> Iterator[tuple[int, int]]:
         for (mine, source), (theirs, twin) in zip(
             self.one.graph.ordered[one], self.other.graph.ordered[other]
@@ -119,14 +117,10 @@ class Alignment:
                 yield source, twin
         if one < self.one.arguments:
             return  # users of an argument are found from the results
-        users = [
-            [item for item in side[vertex] if item[1] not in taken]
-            for side, vertex, taken in zip(
-                self._users, (one, other), (self.pairs.keys(), self._taken)
-            )
-        ]
-        if len(users[0]) == len(users[1]) == 1 and users[0][0][0] == users[1][0][0]:
-            yield users[0][0][1], users[1][0][1]
+        users = [item for item in self._users[0][one] if item[1] not in self.pairs]
+        twins = [item for item in self._users[1][other] if item[1] not in self._taken]
+        if len(users) == len(twins) == 1 and users[0][0] == twins[0][0]:
+            yield users[0][1], twins[0][1]
 
 
 def _users(body: Body) -> dict[int, list[tuple[bytes, int]]]:

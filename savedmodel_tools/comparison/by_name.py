@@ -15,6 +15,7 @@ the others are looked at. That says
 
 from __future__ import annotations
 
+import itertools
 from collections import Counter
 from collections.abc import Sequence
 from typing import NamedTuple, Optional
@@ -39,20 +40,19 @@ class Decided(NamedTuple):
 def same_collections(one: CanonicalMetaGraph, other: CanonicalMetaGraph) -> bool:
     """Return whether the collections have the same bytes and mention no node that only one side
     has. Then they are equal, whatever their entries mean."""
-    written = [
-        {
-            key: schema.serialize(graph.definition.collection_def[key])
-            for key in graph.definition.collection_def
-        }
-        for graph in (one, other)
-    ]
+    mine, yours = _collections(one), _collections(other)
     moved = one.nodes.keys() ^ other.nodes.keys()
-    text = b"".join(written[0].values())
+    text = b"".join(mine.values())
     return (
-        written[0] == written[1]
+        mine == yours
         and len(moved) * len(text) < _SEARCHED
         and not any(name.encode() in text for name in moved)
     )
+
+
+def _collections(graph: CanonicalMetaGraph) -> dict[str, bytes]:
+    found = graph.definition.collection_def
+    return {key: schema.serialize(found[key]) for key in found}
 
 
 def decide(
@@ -67,9 +67,8 @@ def decide(
         return None
     left = _left(one, other)
     if not any(left):
-        alone = not any(
-            shared for graph in (one, other) for shared in graph.functions.shared.values()
-        )
+        shared = (*one.functions.shared.values(), *other.functions.shared.values())
+        alone = not any(shared)
         return Decided(None) if alone or _sharing(one) == _sharing(other) else None
     if _may_be_dropped(left, one, other):
         return None
@@ -149,9 +148,9 @@ def _function_names(one: CanonicalMetaGraph, other: CanonicalMetaGraph) -> set[s
     mine, yours = one.functions.hashes, other.functions.hashes
     names = {name for name in mine.keys() | yours.keys() if mine.get(name) != yours.get(name)}
     gradients = one.functions.library.gradients, other.functions.library.gradients
-    return names | {
-        name for side in gradients for name in side.values() if gradients[0] != gradients[1]
-    }
+    if gradients[0] != gradients[1]:
+        names.update(gradients[0].values(), gradients[1].values())
+    return names
 
 
 def _mentions(graph: CanonicalMetaGraph, node: schema.NodeDef, names: set[str]) -> bool:
@@ -169,24 +168,24 @@ def _may_be_dropped(
     """
     if not one.by_name:
         return False
-    found = {
-        name for graph in (one, other) for name, node in graph.nodes.items() if node.op in SAVERS
-    }
+    nodes = itertools.chain(one.nodes.items(), other.nodes.items())
+    found = {name for name, node in nodes if node.op in SAVERS}
     scopes = {plain_node_name(name.rpartition("/")[0]) for name in found} - {""}
     inside = tuple([f"{scope}/" for scope in scopes])
-    return bool(inside) and any(
-        plain_node_name(name).startswith(inside) for side in left for name in side
-    )
+    names = itertools.chain.from_iterable(left)
+    return bool(inside) and any(plain_node_name(name).startswith(inside) for name in names)
 
 
 def _parts(left: list[list[str]], one: CanonicalMetaGraph, other: CanonicalMetaGraph) -> list[Body]:
     """Return the remaining nodes of each side as a graph whose arguments are their neighbours."""
-    nodes = [[graph.nodes[name] for name in names] for graph, names in zip((one, other), left)]
-    inner = {name for names in left for name in names}
-    near = {parse_input(text).source for side in nodes for node in side for text in node.input}
+    mine = [one.nodes[name] for name in left[0]]
+    yours = [other.nodes[name] for name in left[1]]
+    inner = set(itertools.chain.from_iterable(left))
+    inputs = itertools.chain.from_iterable(node.input for node in (*mine, *yours))
+    near = {parse_input(text).source for text in inputs}
     arguments = dict.fromkeys(sorted(near - inner & one.nodes.keys() & other.nodes.keys()), b"")
     parts = []
-    for graph, side in zip((one, other), nodes):
+    for graph, side in ((one, mine), (other, yours)):
         values = graph.functions.values
         parts.append(
             Body(

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import itertools
 import re
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
@@ -259,11 +259,8 @@ class PairedFunctions:
                     for body, end in zip((alignment.one, alignment.other), (old, new))
                 ]
                 yield f"result {number}: {shown[0]} → {shown[1]}"
-        effects = [
-            {body.index[node] for node in item.control_ret.values() if node in body.index}
-            for body, item in zip((alignment.one, alignment.other), (mine, yours))
-        ]
-        if {alignment.pairs.get(vertex) for vertex in effects[0]} != effects[1]:
+        before = _awaited(alignment.one, mine)
+        if {alignment.pairs.get(vertex) for vertex in before} != _awaited(alignment.other, yours):
             yield "the side effects that a caller waits for are others"
         gradients = [
             side.functions.library.gradient_of.get(name, "")
@@ -292,13 +289,16 @@ def _dtypes(items: Sequence[schema.OpDef.ArgDef]) -> str:
     return ", ".join(f"{count} {name}" if count > 1 else name for count, name in runs) or "none"
 
 
+def _awaited(body: Body, function: schema.FunctionDef) -> set[int]:
+    """Return the nodes whose side effects a caller waits for."""
+    return {body.index[node] for node in function.control_ret.values() if node in body.index}
+
+
 def counted(nodes: list[NodeChange]) -> list[str]:
     """``2 added``, ``1 changed``."""
-    numbers = [
-        (sum(node.kind == kind for node in nodes), kind)
-        for kind in (ADDED, REMOVED, CHANGED, RENAMED)
-    ]
-    return [f"{number} {kind}" for number, kind in numbers if number]
+    numbers = Counter([node.kind for node in nodes])
+    kinds = (ADDED, REMOVED, CHANGED, RENAMED)
+    return [f"{numbers[kind]} {kind}" for kind in kinds if numbers[kind]]
 
 
 def _by_name(item: tuple[bytes, str]) -> tuple[bool, str]:

@@ -4,8 +4,9 @@ differs.
 
 from __future__ import annotations
 
+import itertools
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Optional
 
 from reference_impl.format.names import plain_name
@@ -135,22 +136,20 @@ def _main_graphs(
     if decided is not None:
         return decided.alignment
     # The nodes without their edges are part of the hash, and mostly suffice.
-    kinds = [
-        Counter([graph.body.graph.base[vertex] for vertex in graph.body.order])
-        for graph in (one, other)
-    ]
-    if kinds[0] == kinds[1] and one.sections["graph"] == other.sections["graph"]:
+    same_nodes = _counted_nodes(one.body) == _counted_nodes(other.body)
+    if same_nodes and one.sections["graph"] == other.sections["graph"]:
         return None
     return Alignment(one.body, other.body, _results(one.body, other.body, (one.roots, other.roots)))
 
 
+def _counted_nodes(body: Body) -> Counter[bytes]:
+    return Counter([body.graph.base[vertex] for vertex in body.order])
+
+
 def _results(one: Body, other: Body, roots: Roots) -> Iterator[tuple[int, int]]:
-    places = [
-        {root.label: body.resolve(root.text) for root in found}
-        for body, found in zip((one, other), roots)
-    ]
-    for label, mine in places[0].items():
-        yours = places[1].get(label)
+    places = {root.label: other.resolve(root.text) for root in roots[1]}
+    for label, text in _texts(roots[0]).items():
+        mine, yours = one.resolve(text), places.get(label)
         if mine is not None and yours is not None:
             yield mine[0], yours[0]
 
@@ -169,7 +168,7 @@ def _graph(
         )
     elif calls:
         yield Change("graph", CHANGED, where, "calls functions that changed", counts=False)
-    roots = [{root.label: root.text for root in side} for side in found]
+    roots = list(map(_texts, found))
     for label in sorted(roots[0].keys() | roots[1].keys()):
         if label not in roots[0] or label not in roots[1]:
             # The sections of signatures, assets and objects report which of them exist.
@@ -211,12 +210,15 @@ def _ops(
             )
 
 
+def _texts(roots: Iterable[Root]) -> dict[str, str]:
+    return {root.label: root.text for root in roots}
+
+
 def _histogram(graph: CanonicalMetaGraph) -> Counter[str]:
     by_hash = {value: name for name, value in sorted(graph.functions.hashes.items(), reverse=True)}
     bodies = [graph.functions.library.functions[name].node_def for name in by_hash.values()]
     counted: Counter[str] = Counter()
-    for op, number in Counter(
-        [node.op for nodes in (graph.nodes.values(), *bodies) for node in nodes]
-    ).items():
+    nodes = itertools.chain(graph.nodes.values(), *bodies)
+    for op, number in Counter([node.op for node in nodes]).items():
         counted[plain_name(op)] += number
     return counted

@@ -4,8 +4,8 @@ edges.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from typing import Any, NamedTuple, Optional
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, NamedTuple, Optional, Union
 
 from reference_impl.errors import SavedModelError, shortened
 from reference_impl.format import schema
@@ -144,8 +144,9 @@ class _Pair:
             node = mine if there[0] else yours
             return f"{key}: {'no longer' if there[0] else 'now'} {value_text(node.attr[key])}"
         old, new = mine.attr[key], yours.attr[key]
-        names = [[one.name for one in _functions(item)] for item in (old, new)]
-        if names[0] and len(names[0]) == len(names[1]) and all(map(self._same, *names)):
+        called = [one.name for one in _functions(old)]
+        calls = [one.name for one in _functions(new)]
+        if called and len(called) == len(calls) and all(map(self._same, called, calls)):
             return None
         before, after = [plain_name(value_text(item)) for item in (old, new)]
         return (
@@ -198,13 +199,7 @@ class _Pair:
         if {
             self.pairs.get(item, item) if isinstance(item, int) else item for item in names[0]
         } != names[1]:
-            texts = [
-                ", ".join(
-                    sorted(body.names[item] if isinstance(item, int) else item for item in side)
-                )
-                or "(none)"
-                for body, side in zip((self.one, self.other), names)
-            ]
+            texts = [_places_text(self.one, names[0]), _places_text(self.other, names[1])]
             yield f"colocated with: {texts[0]} → {texts[1]}"
 
 
@@ -220,6 +215,11 @@ def value_text(value: schema.AttrValue) -> str:
         repr(item) for item in (*items.s, *items.i, *items.f, *items.b)
     ]
     return shortened(f"[{', '.join(texts)}]", _LONG)
+
+
+def _places_text(body: Body, places: Iterable[Union[int, str]]) -> str:
+    names = [body.names[place] if isinstance(place, int) else place for place in places]
+    return ", ".join(sorted(names)) or "(none)"
 
 
 def _functions(value: schema.AttrValue) -> list[schema.NameAttrList]:

@@ -241,10 +241,7 @@ class Objects:
             yield _changed(where, "arguments:", texts)
             return
         names = [traces(node) for node in (mine, yours)]
-        hashes = [
-            [side.objects.concrete(name) for name in found]
-            for side, found in zip(self.sides, names)
-        ]
+        hashes = [list(map(side.objects.concrete, found)) for side, found in zip(self.sides, names)]
         if Counter(hashes[0]) == Counter(hashes[1]):
             yield Change(
                 SECTION,
@@ -280,7 +277,7 @@ class Objects:
         """
         pairs: list[tuple[str, str]] = []
         texts = [
-            {name: _trace_text(side, display, node, name) for name in names}
+            _trace_texts(side, display, node, names)
             for side, node, names in zip(self.sides, (mine, yours), rest)
         ]
         for key in (str, literals, lambda _: ""):
@@ -351,6 +348,12 @@ def _without(names: Sequence[str], hashes: Sequence[str], common: Counter[str]) 
         else:
             found.append(name)
     return found
+
+
+def _trace_texts(
+    side: _Side, display: str, node: schema.SavedObject, names: Sequence[str]
+) -> dict[str, str]:
+    return {name: _trace_text(side, display, node, name) for name in names}
 
 
 def _trace_text(side: _Side, display: str, node: schema.SavedObject, name: str) -> str:

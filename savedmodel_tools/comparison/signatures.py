@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Optional
 
 from reference_impl.format import schema
@@ -26,19 +26,15 @@ def compare(
     Their canonical entries decide what differs.
     """
     graphs, entries = (one[0], other[0]), (one[1], other[1])
-    known = [{item.key: item for item in signatures(graph)} for graph in graphs]
+    known = [_by_key(graph) for graph in graphs]
     renamed = renames(entries[0], entries[1])
-    called = renames(
-        *[{key: _tensors(item) for key, item in side.items() if _tensors(item)} for side in known]
-    )
-    renamed = {
-        **{
-            old: new
-            for old, new in called.items()
-            if old not in renamed and new not in renamed.values()
-        },
-        **renamed,
+    called = renames(*map(_tensors_by_key, known))
+    others = {
+        old: new
+        for old, new in called.items()
+        if old not in renamed and new not in renamed.values()
     }
+    renamed = {**others, **renamed}
     arrived = set(renamed.values())
     for key in sorted(entries[0].keys() | entries[1].keys()):
         place = (*where, key)
@@ -81,11 +77,12 @@ def renames(one: Mapping[str, object], other: Mapping[str, object]) -> dict[str,
 def _summary(signature: Optional[Signature]) -> str:
     if signature is None:
         return "a reserved signature"
-    sides = [
-        ", ".join(f"{item.name}: {argument_text(item)}" for item in side)
-        for side in (signature.inputs, signature.outputs)
-    ]
-    return f"({sides[0]}) -> ({sides[1]})  {signature.method_name}"
+    inputs, outputs = _arguments(signature.inputs), _arguments(signature.outputs)
+    return f"({inputs}) -> ({outputs})  {signature.method_name}"
+
+
+def _arguments(side: Iterable[SignatureArgument]) -> str:
+    return ", ".join(f"{item.name}: {argument_text(item)}" for item in side)
 
 
 def argument_text(item: SignatureArgument) -> str:
@@ -100,16 +97,10 @@ def _signature(
     one: Mapping[str, str],
     other: Mapping[str, str],
 ) -> Iterator[Change]:
-    plain = [
-        {name: text for name, text in side.items() if name.startswith(("input ", "output "))}
-        for side in (one, other)
-    ]
+    plain = [_inputs_and_outputs(one), _inputs_and_outputs(other)]
     renamed = renames(plain[0], plain[1])
     # Of several that are declared alike, the one that stands for the same tensors.
-    meant = [
-        {name: (text, held.get(name)) for name, text in side.items()}
-        for side, held in zip(plain, map(_meant, known))
-    ]
+    meant = list(map(_with_tensors, plain, known))
     renamed = {**renames(meant[0], meant[1]), **renamed}
     renamed = {old: new for old, new in renamed.items() if old.split(" ")[0] == new.split(" ")[0]}
     arrived, texts = set(renamed.values()), [_texts(item) for item in known]
@@ -133,22 +124,41 @@ def _meant(signature: Optional[Signature]) -> dict[str, tuple[str, ...]]:
     sides = (
         () if signature is None else (("input", signature.inputs), ("output", signature.outputs))
     )
-    return {
-        f"{kind} {item.name}": tuple(slot.tensor for slot in item.tensors)
-        for kind, side in sides
-        for item in side
-    }
+    found = {}
+    for kind, side in sides:
+        for item in side:
+            found[f"{kind} {item.name}"] = tuple(slot.tensor for slot in item.tensors)
+    return found
 
 
 def _tensors(signature: Signature) -> tuple[str, ...]:
     """Return all tensors of a signature, without the names of its arguments."""
-    return tuple(
-        sorted(
-            f"{name.split(' ')[0]} {tensor}"
-            for name, held in _meant(signature).items()
-            for tensor in held
-        )
-    )
+    found: list[str] = []
+    for name, held in _meant(signature).items():
+        kind = name.split(" ")[0]
+        found += [f"{kind} {tensor}" for tensor in held]
+    return tuple(sorted(found))
+
+
+def _tensors_by_key(known: Mapping[str, Signature]) -> dict[str, tuple[str, ...]]:
+    """Return the tensors of each signature that has some."""
+    found = {key: _tensors(item) for key, item in known.items()}
+    return {key: tensors for key, tensors in found.items() if tensors}
+
+
+def _by_key(graph: schema.MetaGraphDef) -> dict[str, Signature]:
+    return {item.key: item for item in signatures(graph)}
+
+
+def _inputs_and_outputs(fields: Mapping[str, str]) -> dict[str, str]:
+    return {name: text for name, text in fields.items() if name.startswith(("input ", "output "))}
+
+
+def _with_tensors(
+    fields: Mapping[str, str], signature: Optional[Signature]
+) -> dict[str, tuple[str, Optional[tuple[str, ...]]]]:
+    held = _meant(signature)
+    return {name: (text, held.get(name)) for name, text in fields.items()}
 
 
 def _texts(signature: Optional[Signature]) -> dict[str, Optional[str]]:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
+import itertools
 import math
 from collections.abc import Iterator, Mapping
 from functools import cached_property
@@ -105,7 +106,7 @@ def compare(
             found.hashed &= options.hashes or not any(change.counts for change in changes[key])
             equal += not changes[key]
             size += one.entries[key].size
-        found.changes += [change for key in common for change in changes[key]]
+        found.changes += itertools.chain.from_iterable(changes[key] for key in common)
         for side, opposite, fields in ((one, other, found.first), (other, one, found.second)):
             fields.update(
                 {key: side.fields(key) for key in side.entries if key not in opposite.entries}
@@ -177,10 +178,10 @@ def _tensor(
 def _tracked(key: str, one: Mapping[str, Fields], other: Mapping[str, Fields]) -> Change:
     """Return the object graph of the checkpoint, which maps keys to objects."""
     changes = list(field_changes(SECTION, (), one, other))
-    labels: dict[str, set[str]] = {
-        kind: {item.where[-1] for item in changes if item.kind == kind}
-        for kind in (ADDED, REMOVED, CHANGED)
-    }
+    labels: dict[str, set[str]] = {kind: set() for kind in (ADDED, REMOVED, CHANGED)}
+    for item in changes:
+        if item.kind in labels:
+            labels[item.kind].add(item.where[-1])
     words = [
         f"{len(names)} {kind} ({', '.join(sorted(names)[:2])}{', …' if len(names) > 2 else ''})"
         for kind, names in labels.items()
@@ -360,9 +361,8 @@ def _table(one: _Side, other: _Side, key: str) -> tuple[str, dict[str, Any]]:
         for names, word in ((come, "added"), (gone, "removed"), (changed, "changed"))
         if names
     ]
-    first = next(
-        (f"; first {_short(name)}" for names in (changed, gone, come) for name in names), ""
-    )
+    others = [*changed, *gone, *come]
+    first = f"; first {_short(others[0])}" if others else ""
     return f"entries of the table: {', '.join(parts) or 'another order'}{first}", details
 
 

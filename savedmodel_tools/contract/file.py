@@ -105,21 +105,24 @@ def _document(contract: Contract, large: dict[str, Tensor]) -> dict[str, Any]:
         graphs.append({"tags": list(tags), "signatures": shown})
     document: dict[str, Any] = {"contract": VERSION, "meta_graphs": graphs}
     if contract.answers is not None:
-        asked = [
-            {
-                "tags": list(item.tags),
-                "signature": item.signature,
-                "inputs": {
-                    name: value(f"{number} input {name}", item.inputs[name])
-                    for name in sorted(item.inputs)
-                },
-                "outputs": {
-                    name: value(f"{number} output {name}", item.outputs[name])
-                    for name in sorted(item.outputs)
-                },
+        asked = []
+        for number, item in enumerate(contract.answers.requests):
+            inputs = {
+                name: value(f"{number} input {name}", item.inputs[name])
+                for name in sorted(item.inputs)
             }
-            for number, item in enumerate(contract.answers.requests)
-        ]
+            outputs = {
+                name: value(f"{number} output {name}", item.outputs[name])
+                for name in sorted(item.outputs)
+            }
+            asked.append(
+                {
+                    "tags": list(item.tags),
+                    "signature": item.signature,
+                    "inputs": inputs,
+                    "outputs": outputs,
+                }
+            )
         tolerance = {
             "rtol": contract.answers.rtol,
             "atol": contract.answers.atol,

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 from reference_impl.format.container.layout import tags_text
 from reference_impl.format.values.shapes import covers, shape_text
+from reference_impl.views.types import Shape
 from savedmodel_tools.contract.form import Contract, Signature, Type
 
 BREAKING, COMPATIBLE = "breaking", "compatible"
@@ -222,24 +223,33 @@ def _renamed(name: str, old: Mapping[str, Type], new: Mapping[str, Type]) -> str
 
 
 def _type(side: str, where: tuple[str, ...], old: Type, new: Type) -> Iterator[Finding]:
-    dtypes = [tuple(dtype for dtype, _ in item.tensors) for item in (old, new)]
-    if old.kind != new.kind or len(dtypes[0]) != len(dtypes[1]):
+    old_dtypes, new_dtypes = _dtypes(old), _dtypes(new)
+    if old.kind != new.kind or len(old_dtypes) != len(new_dtypes):
         yield Finding(f"{side}_KIND_CHANGED", where, f"{old} → {new}")
         return
-    if dtypes[0] != dtypes[1]:
+    if old_dtypes != new_dtypes:
         yield Finding(
-            f"{side}_DTYPE_CHANGED", where, f"{', '.join(dtypes[0])} → {', '.join(dtypes[1])}"
+            f"{side}_DTYPE_CHANGED", where, f"{', '.join(old_dtypes)} → {', '.join(new_dtypes)}"
         )
-    shapes = [tuple(shape for _, shape in item.tensors) for item in (old, new)]
-    if shapes[0] != shapes[1]:
-        text = " → ".join(", ".join(map(shape_text, item)) for item in shapes)
-        wider = all(map(covers, shapes[1], shapes[0]))
-        narrower = all(map(covers, shapes[0], shapes[1]))
+    old_shapes, new_shapes = _shapes(old), _shapes(new)
+    if old_shapes != new_shapes:
+        before, after = map(shape_text, old_shapes), map(shape_text, new_shapes)
+        text = f"{', '.join(before)} → {', '.join(after)}"
+        wider = all(map(covers, new_shapes, old_shapes))
+        narrower = all(map(covers, old_shapes, new_shapes))
         if side == "INPUT":
             yield Finding("INPUT_SHAPE_WIDENED" if wider else "INPUT_SHAPE_NARROWED", where, text)
         else:
             yield Finding(
                 "OUTPUT_SHAPE_NARROWED" if narrower else "OUTPUT_SHAPE_WIDENED", where, text
             )
-    elif old.spec != new.spec and dtypes[0] == dtypes[1]:
+    elif old.spec != new.spec and old_dtypes == new_dtypes:
         yield Finding(f"{side}_KIND_CHANGED", where, f"{old.spec} → {new.spec}")
+
+
+def _dtypes(item: Type) -> list[str]:
+    return [dtype for dtype, _ in item.tensors]
+
+
+def _shapes(item: Type) -> list[Shape]:
+    return [shape for _, shape in item.tensors]

@@ -86,10 +86,8 @@ def _array(dtype: str, values: list[Any]) -> Array:
         out[:] = [_bytes(item) for item in values]
         return out
     if dtype in COMPLEX:
-        parts = np.array(
-            [[_float(part) for part in item] for item in values], COMPLEX[dtype]
-        ).reshape(-1)
-        return parts.view(dtype)
+        pairs = [list(map(_float, item)) for item in values]
+        return np.array(pairs, COMPLEX[dtype]).reshape(-1).view(dtype)
     if dtype in FLOATS:
         import ml_dtypes
 

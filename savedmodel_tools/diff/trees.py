@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple, Optional
 
@@ -55,7 +56,8 @@ def pairs(
 
     An unreadable one does not stop the others.
     """
-    mine, yours = [{model.relative: model for model in models} for models in (first, second)]
+    mine = {model.relative: model for model in first}
+    yours = {model.relative: model for model in second}
     paths = sorted(mine.keys() | yours.keys())
     both = [(path, mine[path], yours[path]) for path in paths if path in mine and path in yours]
     compared = ordered(functools.partial(_pair, options), both, jobs)
@@ -91,7 +93,6 @@ def pair_line(pair: Pair) -> str:
 
 def summary(found: Sequence[Pair]) -> str:
     """Return the number of models by status."""
-    numbers = [(status, sum(pair.status == status for pair in found)) for status in STATUSES]
-    return f"{counted(len(found), 'model')}: " + ", ".join(
-        f"{number} {status}" for status, number in numbers if number
-    )
+    numbers = Counter(pair.status for pair in found)
+    words = [f"{numbers[status]} {status}" for status in STATUSES if numbers[status]]
+    return f"{counted(len(found), 'model')}: {', '.join(words)}"

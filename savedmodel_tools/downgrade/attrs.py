@@ -4,6 +4,7 @@ add missing defaults.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Optional
@@ -18,22 +19,16 @@ from savedmodel_tools.skew.records import Attr
 # Attrs without which a valid model answers the same, whatever they hold: each proved in a release
 # that lacks it (tests/savedmodel_tools/test_downgrade_rules.py). The table of the same name in
 # `skew.advice` is of those that say nothing at all.
-_PRODUCTS = {
-    "MatMul": ("grad_a", "grad_b"),
-    **dict.fromkeys(("BatchMatMul", "BatchMatMulV2", "BatchMatMulV3"), ("grad_x", "grad_y")),
-}
+_OF_PRODUCTS = (
+    *itertools.product(("MatMul",), ("grad_a", "grad_b")),
+    *itertools.product(("BatchMatMul", "BatchMatMulV2", "BatchMatMulV3"), ("grad_x", "grad_y")),
+)
 IDLE: dict[tuple[str, str], str] = {
-    **{
-        (
-            op,
-            name,
-        ): (
-            "it only marks products that are gradients; no kernel of the release computes them"
-            " otherwise"
-        )
-        for op, names in _PRODUCTS.items()
-        for name in names
-    },
+    **dict.fromkeys(
+        _OF_PRODUCTS,
+        "it only marks products that are gradients; no kernel of the release computes them"
+        " otherwise",
+    ),
     **{
         (op, "sparse_gradient"): "it only says what form its gradient has"
         for op in ("SparseSegmentSum", "SparseSegmentMean", "SparseSegmentSqrtN")

@@ -4,6 +4,7 @@ does not fit stays as it is.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Optional
@@ -34,7 +35,7 @@ class Scope:
     def __post_init__(self) -> None:
         self.by_name: dict[str, schema.NodeDef] = {node.name: node for node in self.nodes}
         self.used: set[tuple[str, str]] = set()
-        texts = [text for node in self.nodes for text in node.input]
+        texts = list(itertools.chain.from_iterable(node.input for node in self.nodes))
         texts += list(self.function.ret.values()) if self.function is not None else []
         for text in texts:
             edge = parse_input(text, self.function is not None)

@@ -95,11 +95,10 @@ def remove(nodes: Any, gone: Collection[str], function: Optional[schema.Function
     """Take the nodes of these names, which give no tensors, out of a main graph, or of a function
     and what it promises to run.
     """
-    waits = {
-        node.name: [f"^{parse_input(text).source}" for text in node.input]
-        for node in nodes
-        if node.name in gone
-    }
+    waits = {}
+    for node in nodes:
+        if node.name in gone:
+            waits[node.name] = [f"^{parse_input(text).source}" for text in node.input]
     present = {node.name for node in nodes} - set(gone)
     for node in nodes:
         if any(text[1:] in gone for text in node.input if text.startswith("^")):

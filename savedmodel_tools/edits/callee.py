@@ -13,6 +13,7 @@ then, a copy: the main graph calls the one that was there, by position, as befor
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -127,7 +128,7 @@ class Callee:
                 raise self.refused(f"{self.name} does not give a tensor for each of its results")
             places[outputs.get(name, name)] = list(range(number, number + size))
             number += size
-        return [place for name in sorted(places) for place in places[name]]
+        return list(itertools.chain.from_iterable(places[name] for name in sorted(places)))
 
     def _sizes(self) -> Iterator[tuple[str, int]]:
         """Each result, in the order in which the function gives them, and how many tensors it
@@ -208,9 +209,8 @@ def rename(
         number = objects.copy(holder, key)
         callee = Callee(graph, objects.saved.nodes[number], file, key)
     old = callee.name
-    alone = [old] == [
-        name for node in graph.object_graph_def.nodes for name in functions_in(node) if name == old
-    ]
+    named = itertools.chain.from_iterable(map(functions_in, graph.object_graph_def.nodes))
+    alone = list(named).count(old) == 1
     alone &= all(
         item.trace != old
         for item in (objects.extension.initial_values if objects.extension else ())

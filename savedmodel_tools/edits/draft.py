@@ -5,6 +5,7 @@ one step.
 from __future__ import annotations
 
 import functools
+import itertools
 import os
 from pathlib import Path
 from typing import Any, Optional
@@ -239,15 +240,14 @@ def sizes_of(message: schema.SavedModel, root: Optional[files.Root]) -> dict[str
     Raises FileAccessError.
     """
     graphs = message.meta_graphs
+    functions = list(
+        itertools.chain.from_iterable(graph.graph_def.library.function for graph in graphs)
+    )
     found = {
         "graph_bytes": message.ByteSize(),
         "nodes": sum(len(graph.graph_def.node) for graph in graphs),
-        "functions": sum(len(graph.graph_def.library.function) for graph in graphs),
-        "function_nodes": sum(
-            len(function.node_def)
-            for graph in graphs
-            for function in graph.graph_def.library.function
-        ),
+        "functions": len(functions),
+        "function_nodes": sum(len(function.node_def) for function in functions),
         "objects": sum(len(graph.object_graph_def.nodes) for graph in graphs),
         "signatures": sum(len(graph.signature_def) for graph in graphs),
     }

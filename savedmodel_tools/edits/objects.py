@@ -7,6 +7,7 @@ numbers in Keras' metadata and in this project's extension.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Optional
 
@@ -91,13 +92,11 @@ class Objects:
     def shared(self, parent: int, name: str) -> bool:
         """Whether anything but one edge leads to the node at its end."""
         target = self.child(parent, name)
-        links = [
-            link
-            for node in self.saved.nodes
-            for kind in (node.children, node.dependencies)
-            for link in kind
-        ]
-        return sum(link.node_id == target for link in links) > 1
+        links = 0
+        for node in self.saved.nodes:
+            links += sum(child.node_id == target for child in node.children)
+            links += sum(dependency.node_id == target for dependency in node.dependencies)
+        return links > 1
 
     def copy(self, parent: int, name: str) -> int:
         """Make the end of an edge a node of its own, like the one that was there; its number."""
@@ -131,18 +130,14 @@ class Objects:
         """Nodes of the functions that make, fill, save or restore resources: these are needed
         wherever the resource is.
         """
-        found = set()
+        found: set[int] = set()
         for node in self.saved.nodes:
-            found |= {
-                number
-                for pair in node.saveable_objects.values()
-                for number in (pair.save_function, pair.restore_function)
-            }
+            for pair in node.saveable_objects.values():
+                found.update((pair.save_function, pair.restore_function))
             if node.HasField("resource"):
-                found |= {child.node_id for child in node.children}
-        return found | {
-            child.node_id for number in found for child in self.saved.nodes[number].children
-        }
+                found.update(child.node_id for child in node.children)
+        below = itertools.chain.from_iterable(self.saved.nodes[number].children for number in found)
+        return found | {child.node_id for child in below}
 
     def cut_slots(self, owner: int) -> None:
         """Take the slot variables of an optimizer away."""
@@ -193,16 +188,11 @@ class Objects:
         live = _tracked_reach(graph, set() if everything else self._untracked)
         if len(live) == len(graph.nodes):
             return set()
-        keys = {
-            item.checkpoint_key
-            for number, node in enumerate(graph.nodes)
-            if number not in live
-            for item in node.attributes
-        }
+        dropped = [node for number, node in enumerate(graph.nodes) if number not in live]
         keep = sorted(live)
-        keys -= {item.checkpoint_key for number in keep for item in graph.nodes[number].attributes}
         new = {old: position for position, old in enumerate(keep)}
         nodes = [graph.nodes[number] for number in keep]
+        keys = _checkpoint_keys(dropped) - _checkpoint_keys(nodes)
         copy = type(graph)()
         for node in nodes:
             kept = copy.nodes.add()
@@ -311,9 +301,9 @@ def _renumber_extension(extension: schema.Extension, new: dict[int, int]) -> Non
         keep_only(items, lambda item: item.node_id in new)
         for item in items:
             item.node_id = new[item.node_id]
-    given = [one for item in extension.initial_values for one in item.inputs]
+    given = list(itertools.chain.from_iterable(item.inputs for item in extension.initial_values))
     for optimizer in extension.optimizers:
-        given += [one for update in optimizer.updates for one in update.inputs]
+        given += itertools.chain.from_iterable(update.inputs for update in optimizer.updates)
         optimizer.shared[:] = [new[number] for number in optimizer.shared]
         for slot in optimizer.slots:
             slot.variable, slot.value = new[slot.variable], new[slot.value]
@@ -335,18 +325,11 @@ def check(
     for name, function in saved.concrete_functions.items():
         _in_range(function.bound_inputs, count, file, name)
     for number, found in enumerate(tracked.nodes if tracked is not None else ()):
-        slots = [
-            n
-            for slot in found.slot_variables
-            for n in (slot.original_variable_node_id, slot.slot_variable_node_id)
-        ]
+        numbers = [child.node_id for child in found.children]
+        for slot in found.slot_variables:
+            numbers += [slot.original_variable_node_id, slot.slot_variable_node_id]
         where = f"the checkpoint's object graph, node {number}"
-        _in_range(
-            [*(child.node_id for child in found.children), *slots],
-            len(tracked.nodes) if tracked else 0,
-            file,
-            where,
-        )
+        _in_range(numbers, len(tracked.nodes) if tracked else 0, file, where)
 
 
 def _in_range(numbers: Iterable[int], count: int, file: str, node: str) -> None:
@@ -372,3 +355,8 @@ def extension_numbers(extension: Optional[schema.Extension], live: set[int]) -> 
                 yield from (
                     one.node_id for one in update.inputs if one.WhichOneof("kind") == "node_id"
                 )
+
+
+def _checkpoint_keys(nodes: Iterable[schema.TrackableObjectGraph.TrackableObject]) -> set[str]:
+    attributes = itertools.chain.from_iterable(node.attributes for node in nodes)
+    return {item.checkpoint_key for item in attributes}

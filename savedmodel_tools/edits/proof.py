@@ -201,6 +201,11 @@ def prove_files(
         _prove_checkpoint(before, after, dropped)
 
 
+def _values(reader: BundleReader, without: Collection[bytes]) -> dict[bytes, tuple[Any, ...]]:
+    """Return what a checkpoint holds by its raw keys."""
+    return {raw: _value(entry) for raw, entry in reader.stored().items() if raw not in without}
+
+
 def _value(entry: Entry) -> tuple[Any, ...]:
     return entry.dtype.name, entry.shape, entry.size, entry.crc32c, entry.slices
 
@@ -219,20 +224,17 @@ def _prove_checkpoint(
             raise
         entries, found = old.entries(), new.entries()
         gone = {key.encode() for key in dropped}
-        gone |= {slice_key(key.encode(), part) for key in dropped for part in entries[key].slices}
-        one, other = (
-            {raw: _value(entry) for raw, entry in side.stored().items() if raw not in gone}
-            for side in (old, new)
-        )
+        for key in dropped:
+            gone.update(slice_key(key.encode(), part) for part in entries[key].slices)
+        one, other = _values(old, gone), _values(new, gone)
         one.pop(OBJECT_GRAPH_KEY.encode(), None), other.pop(OBJECT_GRAPH_KEY.encode(), None)
         if one != other or gone & new.stored().keys():
-            key = min(
-                [raw for raw in one.keys() | other.keys() if one.get(raw) != other.get(raw)] or gone
-            )
+            differing = [raw for raw in one.keys() | other.keys() if one.get(raw) != other.get(raw)]
+            first = min(differing or gone)
             raise RefusedError(
                 "the checkpoint does not hold what it should",
                 file=new.prefix,
-                node=key.decode(errors="replace"),
+                node=first.decode(errors="replace"),
             )
         for graph in after.saved_model.meta_graphs:
             for item in restore_plan(graph, str(after.file)):

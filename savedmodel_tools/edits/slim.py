@@ -194,9 +194,9 @@ def _prune(
 
 def _keep_shared(draft: Draft) -> None:
     """Keep the values that another MetaGraph restores from the shared checkpoint."""
-    wanted = {
-        item.key for graph in draft.message.meta_graphs for item in restore_plan(graph, draft.file)
-    }
+    wanted: set[str] = set()
+    for graph in draft.message.meta_graphs:
+        wanted.update(item.key for item in restore_plan(graph, draft.file))
     shared = draft.dropped_keys & wanted
     if shared:
         draft.dropped_keys -= shared

@@ -19,10 +19,14 @@ from reference_impl.graph.signature_tensors import tensor_names
 from savedmodel_tools.canonical.meta_graph import COLLECTION_MESSAGES
 from savedmodel_tools.edits.objects import functions_in, keep_only
 
-VARIABLES, CONTEXTS, SAVERS = (
-    tuple(key for key, message in COLLECTION_MESSAGES.items() if message in messages)
-    for messages in (("VariableDef",), ("CondContextDef", "WhileContextDef"), ("SaverDef",))
-)
+
+def _collections_of(*messages: str) -> tuple[str, ...]:
+    return tuple(key for key, message in COLLECTION_MESSAGES.items() if message in messages)
+
+
+VARIABLES = _collections_of("VariableDef")
+CONTEXTS = _collections_of("CondContextDef", "WhileContextDef")
+SAVERS = _collections_of("SaverDef")
 TRAINING = (
     "train_op",
     "losses",
@@ -117,6 +121,9 @@ def needed(graph: schema.MetaGraphDef, starts: Iterable[Root]) -> dict[str, str]
                 who[name] = why
                 stack.extend(Root(parse_input(text).source, why) for text in nodes[name].input)
 
+    def has_inputs(node: schema.NodeDef) -> bool:
+        return all(parse_input(text).source in who for text in node.input)
+
     follow(starts)
     while True:
         before = len(who)
@@ -130,9 +137,7 @@ def needed(graph: schema.MetaGraphDef, starts: Iterable[Root]) -> dict[str, str]
         follow(
             Root(node.name, "reads a variable")
             for node in nodes.values()
-            if node.op in _READS
-            and node.name not in who
-            and all(parse_input(text).source in who for text in node.input)
+            if node.op in _READS and node.name not in who and has_inputs(node)
         )
         if len(who) == before:
             return who
@@ -269,10 +274,8 @@ def unreached_functions(graph: schema.MetaGraphDef, extra: Optional[schema.Exten
         starts.update(dict.fromkeys(item.function for item in extension.functions(extra)))
     edges = library.calls()
     for name, function in library.functions.items():
-        strings = [
-            library.in_strings(attributes)
-            for attributes in (function.attr, *(inner.attr for inner in function.node_def))
-        ]
+        attributes = [function.attr, *(inner.attr for inner in function.node_def)]
+        strings = map(library.in_strings, attributes)
         edges[name] = [
             *edges[name],
             *library.may_run([name]),

@@ -9,6 +9,8 @@ trace without.
 
 from __future__ import annotations
 
+import itertools
+
 from reference_impl.format import schema
 from reference_impl.graph.closure import reachable
 from reference_impl.views.text import bound_arguments, parameter_names
@@ -38,9 +40,11 @@ def cut_optimizers(
         for number, reason in reasons.items():
             kept.append(f"{objects.paths.label(number)}, an optimizer: {reason}")
             del found[number]
-    names = {name for number in users for name in users[number]}
-    traces = {child.node_id for number in users if objects.saved.nodes[number].HasField("function")
-              for child in objects.saved.nodes[number].children}  # fmt: skip
+    names = set(itertools.chain.from_iterable(users.values()))
+    traces: set[int] = set()
+    for number in users:
+        if saved.nodes[number].HasField("function"):
+            traces.update(child.node_id for child in saved.nodes[number].children)
     why = "changes or reads what optimizers remember"
     changes = [_cut_traces(objects, number, names, why) for number in sorted(users.keys() - traces)]
     for number, why in sorted(found.items()):
@@ -103,8 +107,9 @@ def _reasons(
             reason = f"the function {objects.paths.label(number)} needs its variables"
         else:
             continue
-        for variable in (n for name in names for n in saved.concrete_functions[name].bound_inputs):
-            needed.setdefault(variable, reason)
+        for name in names:
+            for variable in saved.concrete_functions[name].bound_inputs:
+                needed.setdefault(variable, reason)
     reasons = {}
     state = _state(saved, set(found))
     for number in found:

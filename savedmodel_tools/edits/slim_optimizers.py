@@ -10,6 +10,7 @@ apply gradients take the state beside the variable that they train.
 
 from __future__ import annotations
 
+import itertools
 import re
 from typing import Optional
 
@@ -176,14 +177,10 @@ class _Wiring:
         """
         if self._library is None or self._assignments is None:
             self._library = FunctionIndex(self._proto)
-            ops = {
-                node.op
-                for function in self._library.functions.values()
-                for node in function.node_def
-            }
-            self._assignments = Assignments(
-                self._library, {}, frozenset(op for op in ops if op.startswith(_WRITES))
-            )
+            bodies = (function.node_def for function in self._library.functions.values())
+            ops = {node.op for node in itertools.chain.from_iterable(bodies)}
+            writes = frozenset(op for op in ops if op.startswith(_WRITES))
+            self._assignments = Assignments(self._library, {}, writes)
         if name not in self._library.functions:
             return set()
         first = len(self._library.functions[name].signature.input_arg) - len(captures)

@@ -8,7 +8,8 @@ fewer too. An op that is none of these is refused by name.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import itertools
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Optional
 
 from reference_impl.errors import LimitError
@@ -102,7 +103,7 @@ class _Work:
             self.graph.graph_def.node,
             *[function.node_def for function in self.functions.values()],
         ]
-        for node in (node for nodes in containers for node in nodes):
+        for node in itertools.chain.from_iterable(containers):
             if name not in self.library.references(node):
                 continue
             if node.op not in CALL_OPS or self.library.called(node) != name:
@@ -116,11 +117,7 @@ class _Work:
             types[:] = [value for index, value in enumerate(types) if index not in gone]
             if "_read_only_resource_inputs" in node.attr:
                 numbers = node.attr["_read_only_resource_inputs"].list.i
-                numbers[:] = [
-                    index - sum(one < index for one in gone)
-                    for index in numbers
-                    if index not in gone
-                ]
+                numbers[:] = [_moved(index, gone) for index in numbers if index not in gone]
 
 
 class _Body:
@@ -135,9 +132,7 @@ class _Body:
     ) -> None:
         self.work, self.all, self.scope, self.function = work, nodes, scope, function
         self.nodes = {node.name: node for node in scope}
-        self.before = (
-            {text for node in nodes for text in node.input} if function is not None else set()
-        )
+        self.before = set(_inputs(nodes)) if function is not None else set()
         self.removed: set[str] = set()
         self.freed: list[str] = []
         self.lists: dict[str, list[int]] = {}
@@ -193,9 +188,7 @@ class _Body:
                 raise self.work.refuse(
                     "two ops share one list of keys and need different ones", item.name
                 )
-            users = sum(
-                self.source(text)[0] == item.name for other in self.all for text in other.input
-            )
+            users = sum(self.source(text)[0] == item.name for text in _inputs(self.all))
             if users > 1 and item.name not in self.lists:
                 raise self.work.refuse("the list of keys has another user", item.name)
             if item.name not in self.lists:
@@ -301,12 +294,9 @@ class _Body:
             self.freed += [parse_input(text.lstrip("^"), True).source for text in node.input]
 
     def _users(self, name: str) -> bool:
-        return any(
-            edge.source == name and edge.port != CONTROL
-            for node in self.scope
-            if node.name not in self.removed
-            for edge in (parse_input(text, True) for text in node.input)
-        )
+        kept = (node for node in self.scope if node.name not in self.removed)
+        edges = (parse_input(text, True) for text in _inputs(kept))
+        return any(edge.source == name and edge.port != CONTROL for edge in edges)
 
     def _others(self, node: schema.NodeDef) -> bool:
         """Does anything else use the handle?"""
@@ -330,9 +320,7 @@ class _Body:
             keep_only(nodes, lambda node: node.name not in self.removed)
             return
         remove_nodes(function, self.removed)
-        after = {text for node in function.node_def for text in node.input} | set(
-            function.ret.values()
-        )
+        after = {*_inputs(function.node_def), *function.ret.values()}
         arguments = [item.name for item in function.signature.input_arg]
         gone = [
             index
@@ -369,3 +357,12 @@ def _shorten(node: schema.NodeDef, kept: Iterable[int]) -> None:
         node.attr["_output_shapes"].list.shape[0].dim
     ):
         node.attr["_output_shapes"].list.shape[0].dim[0].size = len(chosen)
+
+
+def _inputs(nodes: Iterable[schema.NodeDef]) -> Iterator[str]:
+    return itertools.chain.from_iterable(node.input for node in nodes)
+
+
+def _moved(index: int, gone: Sequence[int]) -> int:
+    """Return the new place of an input, when others are taken out."""
+    return index - sum(one < index for one in gone)

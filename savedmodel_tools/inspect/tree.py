@@ -259,18 +259,11 @@ class _Page:
     def functions(self, root: Branch) -> None:
         library = self.graph.library
         nodes = self.graph.objects
-        hidden = {
-            child.id
-            for node in nodes
-            if node.kind in (*_FUNCTIONS, "resource")
-            for child in node.children
-        }
-        hidden |= {
-            child.id
-            for node in nodes
-            if node.details.get("identifier") == SIGNATURES
-            for child in node.children
-        }
+        hidden: set[int] = set()
+        for node in nodes:
+            holds_functions = node.kind in (*_FUNCTIONS, "resource")
+            if holds_functions or node.details.get("identifier") == SIGNATURES:
+                hidden.update(child.id for child in node.children)
         shown = [
             item
             for item in self.graph.functions

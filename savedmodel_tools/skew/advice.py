@@ -4,6 +4,7 @@ supports.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Mapping, Sequence
 from typing import Any, Optional
 
@@ -157,14 +158,16 @@ def takes(
 
     Attrs without an entry are assumed to fit.
     """
-    return any(
-        all(
-            dtype in allowed
-            for attr_name, allowed in product.items()
-            for dtype in types.get(attr_name, ())
-        )
-        for product in products
-    )
+    return any(_product_takes(product, types) for product in products)
+
+
+def _product_takes(
+    product: Mapping[str, Sequence[str]], types: Mapping[str, Sequence[str]]
+) -> bool:
+    for attr_name, allowed in product.items():
+        if any(dtype not in allowed for dtype in types.get(attr_name, ())):
+            return False
+    return True
 
 
 def has_kernel(known: OpHistory, index: int, types: Mapping[str, Sequence[str]]) -> bool:
@@ -187,17 +190,17 @@ def has_kernel(known: OpHistory, index: int, types: Mapping[str, Sequence[str]])
 
 def with_kernel(known: OpHistory, types: Mapping[str, Sequence[str]], table: History) -> list[int]:
     """Return the releases that list a kernel for these attr values and know the dtypes."""
-    dtypes = {
-        dtype
-        for found in types.values()
-        for dtype in found
-        if dtype in table.dtypes or dtype.startswith("number ")
-    }
+    listed = set(itertools.chain.from_iterable(types.values()))
+    dtypes = {dtype for dtype in listed if dtype in table.dtypes or dtype.startswith("number ")}
+
+    def knows_dtypes(index: int) -> bool:
+        return all(index in table.dtypes.get(dtype, ()) for dtype in dtypes)
+
     return [
         index
         for index in known.members
         if table.releases[index].has_kernels
-        and all(index in table.dtypes.get(dtype, ()) for dtype in dtypes)
+        and knows_dtypes(index)
         and has_kernel(known, index, types)
     ]
 
@@ -254,8 +257,9 @@ def kernel(
     products = known.products(
         here if here is not None and known.products(here) else known.members[-1]
     )
-    other = sorted(
-        {dtype for product in products for attr in types for dtype in product.get(attr, ())}
-    )
+    others: set[str] = set()
+    for product in products:
+        others.update(*(product.get(attr, ()) for attr in types))
+    other = sorted(others)
     cast = f": cast to {' or '.join(other)}" if 0 < len(other) <= SHOWN_DTYPES else ""
     return f"no release of the table has this kernel for the CPU{cast}"

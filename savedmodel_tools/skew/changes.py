@@ -60,12 +60,10 @@ def _of_op(was: Op, now: Op) -> Iterator[Change]:
         yield from _of_attr(now.name, was.attr(name), now.attr(name))
     if was.kernels is not None and now.kernels is not None:
         more, fewer = now.kernels - was.kernels, was.kernels - now.kernels
-        words = [
-            f"{sign} {text}"
-            for sign, some in (("+", more), ("-", fewer))
-            if some
-            for text in kernel_words(products(some))
-        ]
+        words: list[str] = []
+        for sign, some in (("+", more), ("-", fewer)):
+            if some:
+                words += [f"{sign} {text}" for text in kernel_words(products(some))]
         if words:
             yield Change(now.name, "kernels", "; ".join(words))
 
@@ -100,11 +98,12 @@ def attr_words(attr: Attr) -> str:
 
 def kernel_words(found: list[dict[str, list[str]]]) -> list[str]:
     """Describe each product as ``T in float32, float64``; a kernel for every dtype as ``any``."""
-    return [
-        "; ".join(
-            f"{attr} in {', '.join(value or repr(value) for value in values)}"
-            for attr, values in product.items()
-        )
-        or "any"
-        for product in found
-    ]
+    return list(map(_product_words, found))
+
+
+def _product_words(product: dict[str, list[str]]) -> str:
+    words = []
+    for attr, values in product.items():
+        listed = ", ".join(value or repr(value) for value in values)
+        words.append(f"{attr} in {listed}")
+    return "; ".join(words) or "any"

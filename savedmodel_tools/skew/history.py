@@ -182,20 +182,18 @@ class OpHistory:
         if isinstance(kernels, list):
             return kernels
         if index not in self._products:
-            self._products[index] = [
-                product
-                for span, group in kernels.items()
-                if index in self._table.span(span)
-                for product in group
-            ]
+            found: list[dict[str, list[str]]] = []
+            for span, group in kernels.items():
+                if index in self._table.span(span):
+                    found += group
+            self._products[index] = found
         return self._products[index]
 
     @functools.cached_property
     def constrained(self) -> frozenset[str]:
         """Return the attrs that some kernel of some release constrains."""
-        return frozenset(
-            name for _, group in self.kernel_spans() for product in group for name in product
-        )
+        groups = itertools.chain.from_iterable(group for _, group in self.kernel_spans())
+        return frozenset(itertools.chain.from_iterable(groups))
 
     def kernel_spans(self) -> list[tuple[tuple[int, ...], list[dict[str, list[str]]]]]:
         """Return (releases, products) of the kernels, grouped by releases."""
@@ -230,11 +228,9 @@ class History:
                 dtype: tuple(sorted(spans.from_text(span, self._names)))
                 for dtype, span in header["dtypes"].items()
             }
-            known = [
-                tuple(dtype for dtype in self.dtypes if index in self.dtypes[dtype])
-                for index in range(len(rows))
-            ]
-            self.releases = tuple(Release(**row, dtypes=dtypes) for row, dtypes in zip(rows, known))
+            self.releases = tuple(
+                Release(**row, dtypes=self._dtypes_of(index)) for index, row in enumerate(rows)
+            )
         except (KeyError, TypeError, ValueError) as error:
             raise TableError(f"{source} is not an op history: {error}") from error
         # Parsing a line costs more than finding it.
@@ -243,6 +239,10 @@ class History:
         }
         self._ops: dict[str, OpHistory] = {}
         self.span = functools.cache(self._span)
+
+    def _dtypes_of(self, index: int) -> tuple[str, ...]:
+        """Return the data types that a release knows."""
+        return tuple(dtype for dtype in self.dtypes if index in self.dtypes[dtype])
 
     def _span(self, text: Optional[str]) -> tuple[int, ...]:
         """Return the releases of a span, in order; all releases for None."""

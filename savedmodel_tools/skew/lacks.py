@@ -5,6 +5,7 @@ That is the op, an attr, an attr value, a dtype, a kernel, or a form with that n
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Callable, Iterator
 from typing import NamedTuple, Optional
@@ -48,7 +49,7 @@ class Use:
             for name, value in self.attrs.items()
             if (found := tuple(dtypes_of([value])))
         }
-        self.dtypes = {dtype for found in self.types.values() for dtype in found}
+        self.dtypes = set(itertools.chain.from_iterable(self.types.values()))
 
 
 def types_it(use: Use, lack: Lack, index: int) -> bool:

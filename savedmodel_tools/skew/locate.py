@@ -5,6 +5,7 @@ object tree).
 from __future__ import annotations
 
 import functools
+import itertools
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple, Optional
@@ -131,10 +132,8 @@ class Leads(GraphView):
     @functools.cached_property
     def _outside(self) -> set[str]:
         """Return the functions that the main graph or the object tree names."""
-        return {
-            *self._objects,
-            *(name for node in self.main.messages for name in self.references(node)),
-        }
+        of_main = itertools.chain.from_iterable(map(self.references, self.main.messages))
+        return {*self._objects, *of_main}
 
     def place(self, holder: str, node: schema.NodeDef, count: int = 1) -> Place:
         """Return the place of a node in the function ``holder``, or in the main graph ("")."""
@@ -157,6 +156,5 @@ class Leads(GraphView):
         chain = [next((name for name in queue if name in self._outside), holder)]
         while (following := towards[chain[-1]]) is not None:
             chain.append(following)
-        return tuple(chain), tuple(
-            dict.fromkeys(path for name in queue for path in self._objects.get(name, ()))
-        )
+        paths = itertools.chain.from_iterable(self._objects.get(name, ()) for name in queue)
+        return tuple(chain), tuple(dict.fromkeys(paths))

@@ -113,27 +113,25 @@ def to_json(found: Sequence[GraphNeeds], table: History) -> dict[str, Any]:
 
 
 def _graph_json(graph: GraphNeeds, table: History) -> dict[str, Any]:
-    parts = [
-        {
-            "name": part.name,
-            "releases": table.text(part.members),
-            "min": table.since(part.members) if part.members else None,
-            "max": table.until(part.members) if part.members else None,
-            "reasons": [
-                {
-                    "release": table.releases[index].name,
-                    "lacks": [_lack_json(lack, part, table) for lack in lacks],
-                }
-                for index, lacks in part.reasons
-            ],
-        }
-        for part in graph.parts
-    ]
     return {
         "tags": list(graph.tags),
         "tensorflow_version": graph.written_by,
         "producer": graph.producer,
-        "parts": parts,
+        "parts": [_part_json(part, table) for part in graph.parts],
+    }
+
+
+def _part_json(part: Part, table: History) -> dict[str, Any]:
+    reasons = []
+    for index, found in part.reasons:
+        told = [_lack_json(lack, part, table) for lack in found]
+        reasons.append({"release": table.releases[index].name, "lacks": told})
+    return {
+        "name": part.name,
+        "releases": table.text(part.members),
+        "min": table.since(part.members) if part.members else None,
+        "max": table.until(part.members) if part.members else None,
+        "reasons": reasons,
     }
 
 
@@ -250,7 +248,9 @@ class Walk:
             self.leads.reached([input_source(name) for name in ops if name])
         )
         self.at_load = [*self.start, *self.running]
-        called = [name for node in self.nodes.values() for name in self.leads.references(node)]
+        called = list(
+            itertools.chain.from_iterable(map(self.leads.references, self.nodes.values()))
+        )
         self.called = _distinct(*(self.bodies[name] for name in reachable(called, self.calls)))
         looked_into = reachable(
             self._called_with_inputs(self.nodes.values()),
@@ -414,9 +414,8 @@ class Walk:
                 found += shared.lacking[at][1]
                 found += self._lacking((), (), run, tried, index, excuse)
                 told[index] = tuple(dict.fromkeys(each[0] for each in found))[:most]
-                also[index] = tuple(dict.fromkeys(lack for each in found for lack in each))[
-                    :MAX_ALSO
-                ]
+                every = dict.fromkeys(itertools.chain.from_iterable(found))
+                also[index] = tuple(every)[:MAX_ALSO]
         return Part(name, told, self, also)
 
     def _lacking(
@@ -522,7 +521,7 @@ def run_at_load(
             child.node_id for child in node.children if child.local_name in (CREATE, INITIALIZE)
         ]
         functions += [pair.restore_function for pair in node.saveable_objects.values()]
-        found += [
-            name for other in functions if 0 <= other < len(nodes) for name in traces(nodes[other])
-        ]
+        for other in functions:
+            if 0 <= other < len(nodes):
+                found += traces(nodes[other])
     return found

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import itertools
 from collections.abc import Collection, Iterator
 from typing import Any
 
@@ -42,9 +43,10 @@ def plain_value(value: schema.AttrValue) -> Any:
     if kind is None:
         return None
     if kind == "list":
-        return [
-            _scalar(field.name, item) for field, items in value.list.ListFields() for item in items
-        ]
+        found: list[Any] = []
+        for field, items in value.list.ListFields():
+            found += [_scalar(field.name, item) for item in items]
+        return found
     return _scalar(kind, getattr(value, kind))
 
 
@@ -137,7 +139,8 @@ def _constraints(constraints: list[bytes]) -> Iterator[Kernel]:
         )
         if not values:
             raise ValueError(f"a kernel's constraint of attr '{name}' lists no values")
-        combinations = [(*known, (name, value)) for known in combinations for value in values]
+        pairs = itertools.product(combinations, values)
+        combinations = [(*known, (name, value)) for known, value in pairs]
     for combination in combinations:
         yield tuple(sorted(combination))
 

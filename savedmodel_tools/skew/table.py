@@ -11,6 +11,7 @@ some of these releases have.
 
 from __future__ import annotations
 
+import itertools
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
@@ -31,17 +32,15 @@ VARYING = "@"
 def encode(releases: Sequence[tuple[Release, Snapshot]]) -> str:
     """Return the table of these releases, oldest first. The same registries give the same text."""
     names = [release.name for release, _ in releases]
-    rows = [
-        {key: value for key, value in release._asdict().items() if key != "dtypes"}
-        for release, _ in releases
-    ]
+    rows = [_row(release) for release, _ in releases]
     header = {
         "schema": SCHEMA,
         "releases": rows,
         "dtypes": _dtypes([release for release, _ in releases]),
     }
     lines = [_dump(header)]
-    for op in sorted({op for _, snapshot in releases for op in snapshot}):
+    ops = set(itertools.chain.from_iterable(snapshot for _, snapshot in releases))
+    for op in sorted(ops):
         known = {
             index: snapshot[op] for index, (_, snapshot) in enumerate(releases) if op in snapshot
         }
@@ -52,12 +51,15 @@ def encode(releases: Sequence[tuple[Release, Snapshot]]) -> str:
 def _dtypes(releases: Sequence[Release]) -> dict[str, str]:
     """Map each data type to the releases that know it."""
     names = [release.name for release in releases]
-    known = sorted({dtype for release in releases for dtype in release.dtypes})
-    members = {
-        dtype: [index for index, release in enumerate(releases) if dtype in release.dtypes]
-        for dtype in known
-    }
-    return {dtype: spans.to_text(members[dtype], names) for dtype in known}
+    members: dict[str, list[int]] = {}
+    for index, release in enumerate(releases):
+        for dtype in dict.fromkeys(release.dtypes):
+            members.setdefault(dtype, []).append(index)
+    return {dtype: spans.to_text(members[dtype], names) for dtype in sorted(members)}
+
+
+def _row(release: Release) -> dict[str, Any]:
+    return {key: value for key, value in release._asdict().items() if key != "dtypes"}
 
 
 def _dump(value: Any) -> str:
@@ -77,7 +79,8 @@ def _line(name: str, known: Mapping[int, Op], names: Sequence[str]) -> dict[str,
         {index: list(op.deprecated) if op.deprecated else None for index, op in known.items()}
     )
     attrs = {}
-    for attr in sorted({attr.name for op in known.values() for attr in op.attrs}):
+    listed = itertools.chain.from_iterable(op.attrs for op in known.values())
+    for attr in sorted({attr.name for attr in listed}):
         versions = {index: found for index, op in known.items() if (found := op.attr(attr))}
         attrs[attr] = _attr(versions, known, vary)
     line["attrs"] = attrs

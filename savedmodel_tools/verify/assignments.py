@@ -8,6 +8,7 @@ its size.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Mapping
 from typing import Optional
 
@@ -106,6 +107,9 @@ class Assignments:
         first = first_argument(node.op) or 0
         return [(name, first) for name in sorted(set(library.references(node)))]
 
+    def _assigns(self, function: schema.FunctionDef) -> bool:
+        return any(node.op in self._ops for node in function.node_def)
+
     def _assigned_arguments(self) -> dict[str, set[int]]:
         """Function -> numbers of the arguments that it assigns; to a fixed point, from the
         assignments to the callers.
@@ -114,11 +118,7 @@ class Assignments:
         callers = reversed_edges(self._calls.items())
         found: dict[str, set[int]] = {}
         self._arguments = found
-        pending = [
-            name
-            for name, item in library.functions.items()
-            if any(node.op in self._ops for node in item.node_def)
-        ]
+        pending = [name for name, item in library.functions.items() if self._assigns(item)]
         while pending:
             name = pending.pop()
             function = library.functions[name]
@@ -128,12 +128,10 @@ class Assignments:
             numbers = {
                 argument.name: index for index, argument in enumerate(function.signature.input_arg)
             }
-            touched = [text for node in function.node_def for text in self._touched(node)]
-            sources = {
-                source
-                for text in touched
-                for source in self._origins(text, self._functions[name], True)
-            }
+            touched = list(itertools.chain.from_iterable(map(self._touched, function.node_def)))
+            sources: set[str] = set()
+            for text in touched:
+                sources.update(self._origins(text, self._functions[name], True))
             now = {numbers[source] for source in sources if source in numbers}
             if not now <= found.get(name, set()):
                 found.setdefault(name, set()).update(now)

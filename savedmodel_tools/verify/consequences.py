@@ -219,6 +219,10 @@ def severity_in(stops: Iterable[Stop], releases: Sequence[int]) -> Severity | No
     servers and the C API cannot call a signature. Otherwise the rule decides (None), also where
     only the v1 loader refuses the model.
     """
-    failing = [stop for stop in stops if any(fails_in(stop, index) for index in releases)]
+    failing = [stop for stop in stops if _fails_in_any(stop, releases)]
     served = any(stop.loader is CPP and stop.part != LOAD for stop in failing)
     return Severity.ERROR if served or any(stop.loader is OBJECTS for stop in failing) else None
+
+
+def _fails_in_any(stop: Stop, releases: Sequence[int]) -> bool:
+    return any(fails_in(stop, index) for index in releases)

@@ -19,7 +19,9 @@ def document(
 
     Findings of at least ``fail_on`` are failures (None: none is), the others cases that passed.
     """
-    cases = [case for report in reports for case in _cases(report, fail_on)]
+    cases: list[TestCase] = []
+    for report in reports:
+        cases += _cases(report, fail_on)
     cases += [TestCase(item.name, "find", state="skipped", message=item.reason) for item in skipped]
     return render("savedmodel-compat verify", cases)
 
@@ -34,7 +36,8 @@ def _cases(report: Report, fail_on: Severity | None) -> Iterator[TestCase]:
         lines = [
             f"{finding.severity.word}: {finding.where}: {finding.message}" for finding in found
         ]
-        lines += [f"fix: {fix}" for fix in dict.fromkeys(finding.fix for finding in found)]
+        fixes = dict.fromkeys(finding.fix for finding in found)
+        lines += [f"fix: {fix}" for fix in fixes]
         if fail_on is not None and worst >= fail_on:
             yield TestCase(
                 report.name, rule, state=FAILURE, message=found[0].message, text="\n".join(lines)

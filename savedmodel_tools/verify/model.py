@@ -8,6 +8,7 @@ is iterative.
 from __future__ import annotations
 
 import functools
+import itertools
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Optional, TypeVar, Union
 
@@ -177,15 +178,13 @@ class Graph(Leads):
         return [
             (function, node, names)
             for function, node in self._with_functions[0]
-            if (
-                names := [
-                    item.name
-                    for value in self.form(node).functions
-                    for item in function_values(value)
-                    if item.name
-                ]
-            )
+            if (names := self._names_in_attributes(node))
         ]
+
+    def _names_in_attributes(self, node: schema.NodeDef) -> list[str]:
+        """Return the functions that the attributes of a node name."""
+        values = itertools.chain.from_iterable(map(function_values, self.form(node).functions))
+        return [item.name for item in values if item.name]
 
     @property
     def with_gradient(self) -> list[Place]:
@@ -309,9 +308,8 @@ class Graph(Leads):
         """
         keys = [key for key in self.proto.signature_def if key not in RESERVED_SIGNATURES]
         if self.by_signature is None:
-            names = [
-                name for key in keys for name in tensor_names(self.proto.signature_def[key].outputs)
-            ]
+            outputs = (tensor_names(self.proto.signature_def[key].outputs) for key in keys)
+            names = itertools.chain.from_iterable(outputs)
             return {"*": self.reached(map(input_source, names))}
         return {key: self.by_signature[key] for key in sorted(keys)}
 

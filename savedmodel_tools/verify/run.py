@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from reference_impl import errors
 from reference_impl.format.container import files, layout
 from savedmodel_common.printable import told
-from savedmodel_tools.verify.consequences import LOAD, Stop
+from savedmodel_tools.verify.consequences import LOAD, Loader, Stop
 from savedmodel_tools.verify.findings import (
     Fault,
     Finding,
@@ -104,11 +104,9 @@ def verify(
         found = [UNREADABLE.finding(Fault(told(error)))] if UNREADABLE in chosen else []
         return Report(called, tuple(found))
     try:
-        findings = [
-            finding
-            for rule in chosen
-            for finding in findings_of(rule, model, NOT_APPLIED in chosen)
-        ]
+        findings: list[Finding] = []
+        for rule in chosen:
+            findings += findings_of(rule, model, NOT_APPLIED in chosen)
     except errors.FileAccessError as error:
         return Report(called, error=str(error))
     finally:
@@ -172,11 +170,10 @@ def _all_unproved(rule: Rule, graph: Graph | None) -> tuple[Stop, ...]:
     """Return what a rule might have found to be stopped, of every part, had it not been stopped
     itself.
     """
-    loaders = {
-        item.loader
-        for body in (None, "")
-        for item in stops_of(rule, graph, Fault("", function=body, parts=(LOAD,)))
-    }
+    loaders: set[Loader] = set()
+    for body in (None, ""):
+        stops = stops_of(rule, graph, Fault("", function=body, parts=(LOAD,)))
+        loaders.update(item.loader for item in stops)
     return tuple(Stop(loader, LOAD, False, "") for loader in sorted(loaders))
 
 

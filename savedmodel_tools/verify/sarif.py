@@ -38,11 +38,9 @@ def log(reports: Sequence[Report], rules: Sequence[Rule], version: str) -> dict[
         "version": version,
         "rules": [_rule(rule) for rule in rules],
     }
-    results = [
-        _result(report, finding, numbers[finding.rule])
-        for report in reports
-        for finding in report.findings
-    ]
+    results: list[dict[str, Any]] = []
+    for report in reports:
+        results += [_result(report, one, numbers[one.rule]) for one in report.findings]
     run = {
         "tool": {"driver": driver},
         "invocations": [invocation],

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 
@@ -37,10 +38,8 @@ def summary(
     for item in skipped:
         yield f"not looked into: {item.name}: {item.reason}"
     failed = sum(report.error is not None for report in reports)
-    parts = [
-        counted(len(reports), "model"),
-        found_words(finding for report in reports for finding in report.findings),
-    ]
+    findings = itertools.chain.from_iterable(report.findings for report in reports)
+    parts = [counted(len(reports), "model"), found_words(findings)]
     parts += (
         [f"{counted(len(left_out), 'rule')} not applied ({listed(left_out)})"] if left_out else []
     )

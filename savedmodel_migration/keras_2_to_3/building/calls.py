@@ -76,12 +76,10 @@ class Calls:
             self.tensors[name] = (
                 [self.made[name][0].output] if entry.get("class_name") == "InputLayer" else []
             )
-        waiting = deque(
-            (name, number)
-            for name, entry in self.entries.items()
-            for number in range(len(_nodes(entry)))
-            if entry.get("class_name") != "InputLayer"
-        )
+        waiting: deque[tuple[str, int]] = deque()
+        for name, entry in self.entries.items():
+            if entry.get("class_name") != "InputLayer":
+                waiting.extend((name, number) for number in range(len(_nodes(entry))))
         idle = 0
         while waiting:
             name, number = waiting.popleft()
@@ -95,9 +93,8 @@ class Calls:
                 idle += 1
                 if idle > len(waiting):
                     raise Refused(f"the calls of layer {name!r} wait for each other") from None
-        inputs, outputs = (
-            self._ends(self.config.get(key)) for key in ("input_layers", "output_layers")
-        )
+        inputs = self._ends(self.config.get("input_layers"))
+        outputs = self._ends(self.config.get("output_layers"))
         name = str(self.config.get("name") or "model").replace("/", "_")
         with self.maker.at(f"model {name!r}", self.item.path if self.item else ""):
             return keras.Model(inputs, outputs, name=name)

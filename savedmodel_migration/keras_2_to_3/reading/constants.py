@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
@@ -23,13 +24,13 @@ def in_place_of_variables(saved: SavedKeras, node: int) -> str:
     Raises SavedModelError: a value of the checkpoint is damaged.
     """
     keys = set(saved.weights_of(node))
-    names = [
+    names = itertools.chain.from_iterable(
         saved.nodes[number].function.concrete_functions
         for name, number in saved.children(node).items()
         if "call" in name
-    ]
-    traces = [saved.traces[name] for listed in names for name in listed if name in saved.traces]
-    captured = {number for trace in traces for number in trace.bound_inputs}
+    )
+    traces = [saved.traces[name] for name in names if name in saved.traces]
+    captured = set(itertools.chain.from_iterable(trace.bound_inputs for trace in traces))
     unused = {
         key: number
         for number, key in saved.variable_keys().items()

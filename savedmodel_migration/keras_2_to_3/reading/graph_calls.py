@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 from collections import deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Optional
 
 from reference_impl.format import schema
@@ -67,19 +67,13 @@ def functional_configuration(
             **entries,
             _INPUT: {"class_name": "InputLayer", "name": _INPUT, "config": inputs[0]},
         }
-    found = [
-        calls
-        for calls in (_Calls(body, entries, own) for body in bodies if _is_call(body, model))
-        if calls.returned(outputs)
-    ]
+    read = (_Calls(body, entries, own) for body in bodies if _is_call(body, model))
+    found = [calls for calls in read if calls.returned(outputs)]
     if not found or any(
         one.calls != found[0].calls or one.outputs != found[0].outputs for one in found
     ):
         return None
-    nodes = {
-        name: [[[*tensor, {}] for tensor in call] for call in calls]
-        for name, calls in found[0].calls.items()
-    }
+    nodes = {name: list(map(_inbound_node, calls)) for name, calls in found[0].calls.items()}
     return {
         "name": model,
         "layers": [
@@ -88,6 +82,13 @@ def functional_configuration(
         "input_layers": found[0].inputs,
         "output_layers": found[0].outputs,
     }
+
+
+def _inbound_node(call: Iterable[Sequence[Any]]) -> list[list[Any]]:
+    """Return a call as a configuration has it: each tensor with its keyword arguments, which are
+    none.
+    """
+    return [[*tensor, {}] for tensor in call]
 
 
 def _is_call(body: Any, name: str) -> bool:
@@ -171,8 +172,9 @@ def argument_names(spec: Any) -> tuple[str, ...]:
     """
     fields = spec.fullargspec.named_tuple_value.values
     listed = {item.key: item.value.list_value.values for item in fields}
-    names = [[item.string_value for item in listed.get(key, ())] for key in ("args", "kwonlyargs")]
-    return (*(name for name in names[0] if name != "self"), *sorted(names[1]))
+    positional = [item.string_value for item in listed.get("args", ())]
+    keyword_only = [item.string_value for item in listed.get("kwonlyargs", ())]
+    return (*(name for name in positional if name != "self"), *sorted(keyword_only))
 
 
 def _input(given: Any) -> Optional[dict[str, Any]]:
@@ -214,12 +216,13 @@ class _Calls:
         self.tensors.update(zip(arguments, self.inputs))
         self._read([node for node in body.node_def if node.op in (*_CALLS, "Identity")])
 
+    def _taken(self, node: Any) -> list[str]:
+        """Return the inputs of a node that are tensors of the graph."""
+        return [name for name in node.input if name[:1] != "^" and name not in self.resources]
+
     def _read(self, nodes: Sequence[Any]) -> None:
         """Note what each node returns, as soon as all of its inputs are known."""
-        taken = [
-            [name for name in node.input if name[:1] != "^" and name not in self.resources]
-            for node in nodes
-        ]
+        taken = list(map(self._taken, nodes))
         missing = [len({*names}) for names in taken]
         users: dict[str, list[int]] = {}
         for number, names in enumerate(taken):

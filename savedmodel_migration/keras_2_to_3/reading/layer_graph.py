@@ -4,6 +4,7 @@ constants.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -65,7 +66,7 @@ class LayerGraph:
         """Return whether only the first value of a step is taken, and the layer returns one
         tensor.
         """
-        taken = [value for step in self.steps for value in step.inputs]
+        taken = itertools.chain.from_iterable(step.inputs for step in self.steps)
         return len(self.outputs) == 1 and all(
             index == 0 for number, index in [*taken, *self.outputs] if number == place
         )
@@ -84,8 +85,10 @@ class LayerGraph:
 
         Raises Refused if there is no such value, or the layer returns several tensors.
         """
-        last = {number: place for place, step in enumerate(self.steps) for number, _ in step.inputs}
-        last.update({number: len(self.steps) for number, _ in self.outputs})
+        last: dict[int, int] = {}  # step -> the last step that takes it
+        for place, step in enumerate(self.steps):
+            last.update((number, place) for number, _ in step.inputs)
+        last.update((number, len(self.steps)) for number, _ in self.outputs)
         start = max(
             (place for place, step in enumerate(self.steps) if step.op in (INPUT, VARIABLE)),
             default=-1,
@@ -128,7 +131,7 @@ def layer_graph(saved: SavedKeras, node: int) -> LayerGraph:
     if not found:
         raise Refused("the file holds no function of it")
     if len(found) > 1:
-        ops = {op for graph in found for op in graph.ops()}
+        ops = set(itertools.chain.from_iterable(graph.ops() for graph in found))
         check_ops(ops - {VARIABLE, *_UNNEEDED})
         raise Refused("it computes something else in training, or for inputs of another shape")
     return found.pop()

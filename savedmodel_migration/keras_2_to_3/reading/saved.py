@@ -5,8 +5,9 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import functools
+import itertools
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Optional, Union
 
@@ -260,23 +261,18 @@ class SavedKeras:
         """
         bodies = self.call_bodies(node)
         if bodies:
-            return frozenset(op.op for body in bodies for op in body.node_def)
+            return frozenset(node.op for node in _nodes_of(bodies))
         # Keras 2 traces no function for some preprocessing layers: their ops are in the call of the
         # model, below their name.
         name = self.objects[node].name
-        return frozenset(
-            op.op
-            for body in self.call_bodies(self.root.node)
-            for op in body.node_def
-            if name in op.name.split("/")
-        )
+        of_model = _nodes_of(self.call_bodies(self.root.node))
+        return frozenset(node.op for node in of_model if name in node.name.split("/"))
 
     def call_bodies(self, node: int) -> list[Any]:
         """Return each function of the graph's library that the call of a layer or model runs."""
         called = [number for name, number in self.children(node).items() if "call" in name]
-        names = [
-            name for number in called for name in self.nodes[number].function.concrete_functions
-        ]
+        functions = (self.nodes[number].function for number in called)
+        names = itertools.chain.from_iterable(one.concrete_functions for one in functions)
         starts = [name for name in names if name in self.library.functions]
         return [self.library.functions[name] for name in reachable(starts, self._calls)]
 
@@ -311,7 +307,10 @@ class SavedKeras:
 
     def _calls(self, function: str) -> set[str]:
         body = self.library.functions[function].node_def
-        return {name for node in body for name in self.library.references(node, gradients=False)}
+        names: set[str] = set()
+        for node in body:
+            names.update(self.library.references(node, gradients=False))
+        return names
 
     def _entry(self, item: SavedObject) -> Optional[dict[str, Any]]:
         """Return a layer as a list of layers has it, None if nothing tells its configuration."""
@@ -448,6 +447,10 @@ def _plain(value: Any) -> Any:
     if kind == "__ellipsis__":
         return ...
     return {key: _plain(item) for key, item in value.items()}
+
+
+def _nodes_of(bodies: Iterable[Any]) -> Iterator[Any]:
+    return itertools.chain.from_iterable(body.node_def for body in bodies)
 
 
 def at(root: Any, names: Sequence[str]) -> Optional[Any]:

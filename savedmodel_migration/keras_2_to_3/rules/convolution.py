@@ -5,16 +5,15 @@ from __future__ import annotations
 from savedmodel_migration.keras_2_to_3.refused import Refused
 from savedmodel_migration.keras_2_to_3.rules.rule import Layer, Rule
 
-_UNGROUPED = tuple(
-    [f"Conv{rank}DTranspose" for rank in (1, 2, 3)]
-    + [f"{kind}Conv{rank}D" for kind in ("Separable", "Depthwise") for rank in (1, 2)]
-    + [f"ConvLSTM{rank}D" for rank in (1, 2, 3)]
+_OF_KERNELS = ("SeparableConv1D", "SeparableConv2D", "DepthwiseConv1D", "DepthwiseConv2D")
+_UNGROUPED = (
+    *(f"Conv{rank}DTranspose" for rank in (1, 2, 3)),
+    *_OF_KERNELS,
+    *(f"ConvLSTM{rank}D" for rank in (1, 2, 3)),
 )
-_OF_KERNELS = tuple(f"{kind}Conv{rank}D" for kind in ("Separable", "Depthwise") for rank in (1, 2))
 _ALIASES = {
-    f"Convolution{rank}D{end}": f"Conv{rank}D{end}"
-    for rank in (1, 2, 3)
-    for end in ("", "Transpose")
+    f"Convolution{kind}": f"Conv{kind}"
+    for kind in ("1D", "1DTranspose", "2D", "2DTranspose", "3D", "3DTranspose")
 }
 
 

@@ -4,6 +4,8 @@ table.
 
 from __future__ import annotations
 
+import itertools
+
 from savedmodel_migration.keras_2_to_3.refused import Refused
 from savedmodel_migration.keras_2_to_3.rules.rule import Layer, Lookup, Rule
 
@@ -81,8 +83,8 @@ def _lookup(layer: Layer) -> Lookup:
     token = "int64" if layer.class_name == "IntegerLookup" else "string"
     inverted = bool(config.get("invert"))
     return Lookup(
-        tuple(f"{part}{name}" for part in below for name in _OWN),
-        tuple(f"{part}{name}" for part in (*below, _ENCODER) for name in _IDF),
+        tuple(map("".join, itertools.product(below, _OWN))),
+        tuple(map("".join, itertools.product((*below, _ENCODER), _IDF))),
         ("int64", token) if inverted else (token, "int64"),
         inverted,
         tuple(item for item in (mask, oov) if item is not None),

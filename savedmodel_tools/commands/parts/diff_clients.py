@@ -4,6 +4,7 @@ takes the place of another.
 
 from __future__ import annotations
 
+import itertools
 import json
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -58,7 +59,7 @@ def tell(found: list[Found], single: bool, as_json: bool, follow_links: bool) ->
     and return the exit code.
     """
     seen = list(_seen(found, single, follow_links))
-    skipped = [item for side in found for item in side.skipped]
+    skipped = list(itertools.chain.from_iterable(side.skipped for side in found))
     if as_json:
         told_ = [{"name": item.name, "reason": item.reason} for item in skipped]
         click.echo(
@@ -88,11 +89,13 @@ def tell(found: list[Found], single: bool, as_json: bool, follow_links: bool) ->
 
 
 def _seen(found: list[Found], single: bool, follow_links: bool) -> Iterator[Seen]:
+    one, other = found
     if single:
-        (old,), (new,) = (side.models for side in found)
+        (old,), (new,) = one.models, other.models
         yield _pair(old.name, old, new, follow_links)
         return
-    olds, news = ({model.relative: model for model in side.models} for side in found)
+    olds = {model.relative: model for model in one.models}
+    news = {model.relative: model for model in other.models}
     for path in sorted(olds.keys() | news.keys()):
         yield _pair(path, olds.get(path), news.get(path), follow_links)
 

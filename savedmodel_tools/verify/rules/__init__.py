@@ -6,6 +6,7 @@ A new one is a function.
 from __future__ import annotations
 
 import importlib
+import itertools
 import pkgutil
 from collections.abc import Iterable, Sequence
 
@@ -84,7 +85,8 @@ def choose(
 
 def _prefixes(rules: Sequence[Rule], given: Iterable[str]) -> list[str]:
     """Upper-case prefixes; a value may be several, by commas."""
-    found = [part.strip().upper() for value in given for part in value.split(",") if part.strip()]
+    parts = itertools.chain.from_iterable(value.split(",") for value in given)
+    found = [part.strip().upper() for part in parts if part.strip()]
     for prefix in found:
         if prefix != ALL and not any(rule.id.startswith(prefix) for rule in rules):
             raise UnknownRule(

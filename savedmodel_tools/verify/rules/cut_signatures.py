@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
 from reference_impl.format.names import INIT_SIGNATURE, LEGACY_INIT_OP, MAIN_OP, RESERVED_SIGNATURES
-from reference_impl.graph.edges import data_inputs, parse_input
+from reference_impl.graph.edges import Edge, data_inputs, parse_input
 from reference_impl.graph.signature_tensors import init_ops
 from reference_impl.views.signatures import slots_of
 from savedmodel_tools.skew.arguments import is_reference
@@ -106,10 +106,8 @@ def placeholder_not_fed(model: Model, graph: Graph) -> Iterator[Fault]:
     for key, signature in _signatures(graph, cut_only=False):
         if not graph.is_cut and key in RESERVED_SIGNATURES:
             continue
-        fetched, fed = (
-            [tensor for _, tensor in _tensors(infos)]
-            for infos in (signature.outputs, signature.inputs)
-        )
+        fetched = [tensor for _, tensor in _tensors(signature.outputs)]
+        fed = [tensor for _, tensor in _tensors(signature.inputs)]
         lost = _unfed(graph, fetched, fed)
         if lost:
             # One that waits for a branch does not run where the branch is not taken.
@@ -156,9 +154,9 @@ def op_fed_in_part(model: Model, graph: Graph) -> Iterator[Fault]:
             continue
         fetched = [tensor for _, tensor in _tensors(signature.outputs)]
         inside = [name for name in graph.between(fetched, sources) if name in graph.nodes]
-        used = [
-            (parse_input(text), name) for name in inside for text in data_inputs(graph.nodes[name])
-        ]
+        used: list[tuple[Edge, str]] = []
+        for name in inside:
+            used += [(parse_input(text), name) for text in data_inputs(graph.nodes[name])]
         for edge, name in used:
             if edge.source in sources and edge[:2] not in fed:
                 yield Fault(

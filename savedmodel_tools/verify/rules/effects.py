@@ -139,11 +139,9 @@ def op_unknown(model: Model, graph: Graph) -> Iterator[Fault]:
         if effect.kind == UNKNOWN:
             places.setdefault(effect.op, []).append(effect)
     for op, effects in places.items():
-        used = dict.fromkeys(
-            label
-            for effect in effects
-            for label in (*(effect.at_load or ()), *(effect.at_call or ()))
-        )
+        used: dict[str, None] = {}
+        for effect in effects:
+            used.update(dict.fromkeys((*(effect.at_load or ()), *(effect.at_call or ()))))
         where = f", used by {', '.join(_labels(list(used)))}" if used else ", which nothing runs"
         count = sum(effect.count for effect in effects)
         times = f" ({count} times)" if count > 1 else ""

@@ -91,12 +91,13 @@ def near_size_limit(model: Model) -> Iterator[Fault]:
 
 
 def _largest(model: Model) -> str:
-    sizes = [
-        (node.attr["value"].ByteSize(), node.name, function)
-        for graph in model.graphs
-        for function, node in graph.of_op(("Const",))
-        if "value" in node.attr
-    ]
+    sizes: list[tuple[int, str, str | None]] = []
+    for graph in model.graphs:
+        sizes += [
+            (node.attr["value"].ByteSize(), node.name, function)
+            for function, node in graph.of_op(("Const",))
+            if "value" in node.attr
+        ]
     top = sorted(sizes, key=lambda item: -item[0])[:FIRST]
     told = [
         f"{size:,} in {name!r}" + (f" of {function}" if function else "")

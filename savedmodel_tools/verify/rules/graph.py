@@ -203,10 +203,9 @@ def cycle_of_nodes(model: Model, graph: Graph) -> Iterator[Fault]:
             for name, op in zip(nodes.names, nodes.ops)
             if op in ("NextIteration", "RefNextIteration")
         }
-        waits = {
-            name: [source for source in wanted if source not in back]
-            for name, wanted in nodes.waits.items()
-        }
+        waits = {}
+        for name, wanted in nodes.waits.items():
+            waits[name] = [source for source in wanted if source not in back]
         for circle in circles(waits):
             yield Fault(
                 f"in a circle: {', '.join(few(circle))}", node=circle[0], function=body.function

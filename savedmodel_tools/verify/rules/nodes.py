@@ -86,12 +86,10 @@ def _long_lists(body: Body) -> Iterator[tuple[schema.NodeDef, str]]:
     making = [node for node in body.nodes if node.op in node_attributes.LENGTHS]
     nodes = {node.name: node for node in body.nodes} if making else {}
     in_function = body.function is not None
-    order = sources_first(
-        {
-            name: [input_source(text, in_function) for text in node.input]
-            for name, node in nodes.items()
-        }
-    )
+    sources = {}
+    for name, node in nodes.items():
+        sources[name] = [input_source(text, in_function) for text in node.input]
+    order = sources_first(sources)
     sizes = Sizes([nodes[name] for name in order or ()], in_function, nodes)
     for node in making if order is not None else ():
         given = data_inputs(node)[node_attributes.LENGTHS[node.op] :]

@@ -79,12 +79,10 @@ def _other_dtypes(graph: Graph, info: schema.TensorInfo) -> Iterator[str]:
 def signature_without_object(model: Model, graph: Graph) -> Iterator[Fault]:
     if graph.is_cut:
         return
-    named = {
-        child.local_name
-        for item in graph.objects.nodes
-        if item.user_object.identifier == SIGNATURES
-        for child in item.children
-    }
+    named: set[str] = set()
+    for item in graph.objects.nodes:
+        if item.user_object.identifier == SIGNATURES:
+            named.update(child.local_name for child in item.children)
     for key in sorted(set(graph.proto.signature_def) - set(RESERVED_SIGNATURES) - named):
         message = f"signature {key!r} is not among the signatures of the object graph"
         yield Fault(message, parts=graph.parts(key))

@@ -150,12 +150,10 @@ def _parameters(graph: Graph) -> Iterator[tuple[str, str | None, int, list[str]]
     """
     if graph.is_cut:
         for key, signature in sorted(graph.proto.signature_def.items()):
-            yield (
-                f"signature {key!r}",
-                None,
-                0,
-                [name for item in sorted(signature.inputs.items()) for name in _names(*item)],
-            )
+            names: list[str] = []
+            for argument, info in sorted(signature.inputs.items()):
+                names += _names(argument, info)
+            yield f"signature {key!r}", None, 0, names
         return
     for name, function in sorted(graph.objects.concrete_functions.items()):
         both = function.canonicalized_input_signature.tuple_value.values

@@ -122,14 +122,13 @@ def _restored_misfits(model: Model, graph: Graph) -> Iterator[tuple[str, Fault]]
 )
 def variable_without_value(model: Model, graph: Graph) -> Iterator[Fault]:
     restored = {item.node for item in graph.plan}
-    read = {
-        key: [
+    read = {}
+    for key, reached in graph.signatures.items():
+        read[key] = [
             name
             for name in reached.nodes
             if graph.main.op_of.get(name) in VARIABLE_OPS and name not in restored
         ]
-        for key, reached in graph.signatures.items()
-    }
     if not any(read.values()):
         return
     assignments = Assignments(graph.library, graph.nodes, calls=graph.calls)
@@ -167,12 +166,11 @@ def object_without_value(model: Model, graph: Graph) -> Iterator[Fault]:
     if model.entries is None or model.tracked is None or not graph.has_objects:
         return
     nodes = graph.saved.nodes
-    captured = {
-        number: name
-        for name, function in sorted(graph.saved.concrete_functions.items())
-        for number in function.bound_inputs
-        if 0 <= number < len(nodes) and nodes[number].HasField("variable")
-    }
+    captured: dict[int, str] = {}
+    for name, function in sorted(graph.saved.concrete_functions.items()):
+        for number in function.bound_inputs:
+            if 0 <= number < len(nodes) and nodes[number].HasField("variable"):
+                captured[number] = name
     for number, node in enumerate(nodes):
         if not node.HasField("variable"):
             continue

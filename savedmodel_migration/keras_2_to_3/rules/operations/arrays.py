@@ -30,7 +30,7 @@ def _blocks(block_shape: Any, pairs: Any, what: str) -> tuple[list[int], _Pairs]
     if (
         len(block) != len(borders)
         or min(block, default=0) < 1
-        or any(size < 0 for pair in borders for size in pair)
+        or min(itertools.chain.from_iterable(borders), default=0) < 0
     ):
         raise Refused(f"blocks of {block} with the {what} {borders}")
     return block, borders
@@ -71,12 +71,11 @@ def _space_to_batch(input: Any, block_shape: Any, paddings: Any) -> Expression:
     if rest < 0:
         raise Refused(f"blocks of {len(block)} axes of a tensor of rank {len(input.shape)}")
     padded = Expression("pad", {"x": input, "pad_width": ((0, 0), *pads, *[(0, 0)] * rest)})
-    places = _places(block)
-    parts = [
-        _item(padded, *[slice(start, None, step) for start, step in zip(place, block)])
-        for place in places
-    ]
-    return Expression("concatenate", {"xs": parts, "axis": 0})
+
+    def part(place: Sequence[int]) -> Expression:
+        return _item(padded, *[slice(start, None, step) for start, step in zip(place, block)])
+
+    return Expression("concatenate", {"xs": list(map(part, _places(block))), "axis": 0})
 
 
 def _batch_to_space(input: Any, block_shape: Any, crops: Any) -> Expression:
@@ -103,7 +102,7 @@ def _patches(images: Any, sizes: Any, strides: Any, rates: Any, padding: Any) ->
     lengths = list(images.shape[1:3])
     if len(images.shape) != 4 or None in lengths or padding not in ("SAME", "VALID"):
         raise Refused(f"patches of images of {lengths} with padding={padding}")
-    windows = [[int(item) for item in _known(given)] for given in (sizes, strides, rates)]
+    windows = [list(map(int, _known(given))) for given in (sizes, strides, rates)]
     if any(
         len(given) != 4 or given[0] != 1 or given[3] != 1 or min(given) < 1 for given in windows
     ):

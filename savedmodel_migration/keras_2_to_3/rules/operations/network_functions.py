@@ -234,11 +234,8 @@ FUNCTIONS = {
     "linalg.band_part": Function("input num_lower num_upper", _band_part),
     "math.top_k": Function("input k sorted", _top_k, index_type=None),
     "nn.top_k": Function("input k sorted", _top_k, index_type=None),
-    **{
-        f"nn.{kind}_pool{rank}": _pooling(target)
-        for kind, target in (("avg", "average_pool"), ("max", "max_pool"))
-        for rank in ("", "1d", "2d", "3d")
-    },
+    **{f"nn.avg_pool{rank}": _pooling("average_pool") for rank in ("", "1d", "2d", "3d")},
+    **{f"nn.max_pool{rank}": _pooling("max_pool") for rank in ("", "1d", "2d", "3d")},
     **{
         name: Function(
             "input *filters strides padding data_format dilations *filter",
