@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import json
 import math
@@ -138,7 +139,7 @@ class Result:
             cell,
             outcome,
             message=reason,
-            message_normalised=normalise(reason, places),
+            message_normalised=_reason_normalised(reason, tuple(map(str, places))),
             expected=expected,
         )
 
@@ -358,6 +359,12 @@ def normalise(message: str, places: Iterable[str | Path] = ()) -> str:
     for pattern, text in _NORMALISE:
         message = pattern.sub(text, message)
     return message.strip()
+
+
+@functools.lru_cache(maxsize=256)
+def _reason_normalised(reason: str, places: tuple[str, ...]) -> str:
+    """Return `normalise`: a run of few cells gives one reason for all others."""
+    return normalise(reason, places)
 
 
 def cause_of(message: str, normalised: str) -> str:

@@ -30,12 +30,14 @@ from reference_impl.views.signatures import signature_spec
 from reference_impl.views.signatures import signatures as _signatures
 from savedmodel_common.provenance import file_sha256
 from savedmodel_common.tensors import Tensor, from_numpy
-from savedmodel_tools.canonical.form import canonical
+from savedmodel_tools.canonical.form import Canonical, canonical
 from savedmodel_tools.comparison import form_changes
 
 _ASSIGNS = frozenset({"Assign", "AssignVariableOp"})  # a restore also feeds tables and iterators
 _ATTRIBUTES = ("_XlaMustCompile", "_XlaCompile", "_implements", "api_implements", "_noinline")
 _KEPT = 4  # models
+_KEPT_HASHES = 20_000  # of functions, by their text
+_hashed: dict[bytes, bytes] = {}
 _SHOWN = 20  # differences
 
 
@@ -211,7 +213,7 @@ def canonical_difference(one: Path, other: Path) -> tuple[list[str], list[str]]:
     """Return ``(sections, differences)`` of the canonical forms of two models; both are empty for
     equal models.
     """
-    first, second = canonical(one), canonical(other)
+    first, second = _form(one, stamp(one)), _form(other, stamp(other))
     if first.hash == second.hash:
         return [], []
     sections = sorted(
@@ -220,6 +222,18 @@ def canonical_difference(one: Path, other: Path) -> tuple[list[str], list[str]]:
     return sections, [str(change) for change in form_changes(first, second) if change.counts][
         :_SHOWN
     ]
+
+
+@functools.lru_cache(maxsize=1)
+def _form(model: Path, _stamp: object) -> Canonical:
+    """Return the canonical form of a model, kept until the form of another is made.
+
+    A re-export is compared with the one before and then with the next. Most functions of both have
+    the same text and are hashed once.
+    """
+    if len(_hashed) > _KEPT_HASHES:
+        _hashed.clear()
+    return canonical(model, known=_hashed)
 
 
 def meta_graph(model: Path, tags: Sequence[str]) -> schema.MetaGraphDef:

@@ -32,9 +32,10 @@ from reference_impl.format.container import layout
 from reference_impl.format.container.files import shown
 from reference_impl.format.container.staging import put_in_place, sync
 from reference_impl.format.names import OBJECT_GRAPH_KEY
-from savedmodel_common import staging
+from savedmodel_common import fast, staging
 from savedmodel_common.printable import told
 from savedmodel_migration.migrate import advice, elsewhere, proof
+from savedmodel_migration.migrate.asked_before import AskedBefore
 from savedmodel_migration.migrate.lost_kernels import convertible, rewritten
 from savedmodel_migration.migrate.plan import (
     TF2,
@@ -280,12 +281,13 @@ class Migrator:
             (stage / MANIFEST).write_text(
                 json.dumps({"schema": 1, "models": entries}, indent=1) + "\n", encoding="utf-8"
             )
+        before = AskedBefore() if not single and fast.is_on() else None
         for part in plan.parts:
             folder = stage if single else stage / folder_of(part.tags)
             made = Part(list(part.tags), signatures=part.signatures)
             made.output = record.relative if single else f"{record.relative}/{folder.name}"
             record.parts.append(made)
-            self._part(source, stage, folder, part, made)
+            self._part(source, stage, folder, part, made, before=before)
         record.status = worst([part.status for part in record.parts])
         bad = next((part for part in record.parts if part.status is record.status), None)
         record.reason, record.fix = (bad.reason, bad.fix) if bad else ("", "")
@@ -298,10 +300,12 @@ class Migrator:
         plan: PartPlan,
         part: Part,
         olds: Sequence[str] = (proof.OLD,),
+        before: AskedBefore | None = None,
     ) -> None:
         origin = source
         with errors_noted(source, part):
             asker = self._asker(stage, target)
+            asker.known = before.gradients if before else None
             origin, replaced = convertible(source, asker.place("without lost kernels"))
             part.notes += replaced
             said = asker.ask(
@@ -321,7 +325,12 @@ class Migrator:
             asker.optimize(
                 plan.symbolic
             )  # only the optimizer of functions makes gradients of functions
-            old = self._old(asker, source, part, olds, origin)
+            old = before.old(plan.content, asker, part) if before else None
+            if old is None:
+                noted = len(part.notes)
+                old = self._old(asker, source, part, olds, origin)
+                if before:
+                    before.keep(plan.content, old, part.notes[noted:])
             part.verdicts = list(self._proved(asker, old, target, part))
             _judge(part, source, self.settings.partial)
         if origin != source:  # a copy for this run only: its path would mean nothing to the user

@@ -13,6 +13,7 @@ from reference_impl.graph.references import all_nodes
 from reference_impl.views.signatures import signature_spec
 from savedmodel_common.printable import message_of
 from savedmodel_migration.migrate.advice import fix_of
+from savedmodel_migration.migrate.same_graph import content_of
 from savedmodel_tools.record_files import files_of
 
 TF1, TF2 = "TF 1.x", "TF 2"
@@ -22,13 +23,15 @@ TF1, TF2 = "TF 1.x", "TF 2"
 class PartPlan:
     """One MetaGraph: its tags, what it is, its signatures.
 
-    ``symbolic``: a function calls SymbolicGradient.
+    ``symbolic``: a function calls SymbolicGradient. ``content``: a digest of the MetaGraph without
+    its tags, where the model has several.
     """
 
     tags: tuple[str, ...]
     kind: str
     signatures: list[str]
     symbolic: bool = False
+    content: bytes = b""
 
 
 @dataclass
@@ -75,7 +78,8 @@ def plan_of(path: Path) -> ModelPlan:
             kind = TF2 if graph.HasField("object_graph_def") and len(graphs) == 1 else TF1
             tags, signatures = layout.tags_of(graph), sorted(signature_spec(graph))
             symbolic = any(node.op == "SymbolicGradient" for node in all_nodes(graph.graph_def))
-            plan.parts.append(PartPlan(tags, kind, signatures, symbolic))
+            content = content_of(graph) if len(graphs) > 1 else b""
+            plan.parts.append(PartPlan(tags, kind, signatures, symbolic, content))
         if not plan.parts:
             plan.problem = "it holds no MetaGraph"
         elif len({part.tags for part in plan.parts}) != len(plan.parts):

@@ -4,10 +4,12 @@ generation.
 
 from __future__ import annotations
 
+import functools
 import itertools
 from collections import Counter
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, closing, suppress
+from copy import copy
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, cast
@@ -48,6 +50,7 @@ from savedmodel_migration import workers
 from savedmodel_migration.migrate.advice import UNUSABLE, never
 from savedmodel_migration.migrate.false_statements import askable, corrected
 from savedmodel_migration.migrate.records import Part, Verdict
+from savedmodel_migration.migrate.same_graph import KnownGradients
 
 # all readers in one process: one for each would import TensorFlow once more for every model
 PROGRAM = workers.MIGRATION
@@ -78,6 +81,8 @@ LOADERS = {
 class Asker:
     """One warm worker that holds every reader, asked about one MetaGraph; ``folder`` holds what
     goes to and fro.
+
+    ``known``: gradients of the new models of other MetaGraphs, if the old model has several.
     """
 
     def __init__(
@@ -89,6 +94,7 @@ class Asker:
         purpose: str = "",
     ) -> None:
         self.hosts, self.host, self.folder, self.limit = hosts, hosts.of(LOCAL), folder, limit
+        self.known: KnownGradients | None = None
         self.worker = self.host.worker(LOCAL, program, purpose)
         self.worker.hello()
         self._generation = (
@@ -198,6 +204,18 @@ class Old(Recorder):
             list[str]
         ] = []  # dtypes of keys and values, and what each table holds in words
         self.problem = ""  # why it does not load
+
+    def again(self, asker: Asker, part: Part) -> Old:
+        """Return the same answers for ``part``, a MetaGraph that is equal but for its tags."""
+        other = copy(self)
+        other.asker, other.part = asker, part
+        tags = list(part.tags)
+        other.requests, other.dead = (
+            [replace(one, entry={**one.entry, "tags": tags}) for one in questions]
+            for questions in (self.requests, self.dead)
+        )
+        other.drawn_weights, other._bounds = list(self.drawn_weights), dict(self._bounds)
+        return other
 
     @property
     def reader(self) -> Reader:
@@ -398,9 +416,7 @@ def ask_away(asker: Asker, model: Path, part: Part, away: Away) -> Old | None:
         _note(part, f"TensorFlow {away.version} does not answer for the old model either: {why}")
     if old is None or old.problem:
         return None
-    part.asked, part.not_asked, part.answered_by = asked.asked, asked.not_asked, asked.answered_by
-    for note in asked.notes:
-        _note(part, note)
+    part.take_over(asked)
     old.part = part
     return old
 
@@ -690,7 +706,7 @@ def _gradients(asker: Asker, loaded: Loaded, old: Old) -> Verdict:
             continue
         count += 1
         try:
-            got = asker.gradients(loaded, question, old.io)
+            got = _new_gradients(asker, loaded, question, old.io)
         except ReplyError as error:
             differences.append(f"{question.signature}: {line_of(error)}")
             continue
@@ -707,6 +723,17 @@ def _gradients(asker: Asker, loaded: Loaded, old: Old) -> Verdict:
         differences += [f"{question.signature}: {item}" for item in found]
         close = close or (not found and bool(compare_named(expected, kept, EXACT)))
     return _verdict(f"gradients, {loaded.role}", differences, close, count)
+
+
+def _new_gradients(
+    asker: Asker, loaded: Loaded, question: Question, io: Path
+) -> Mapping[str, Tensor]:
+    make = functools.partial(asker.gradients, loaded, question, io)
+    if asker.known is None:
+        return make()
+    inputs = (io / question.entry["inputs"]).read_bytes()
+    request = question.signature, inputs, frozenset(question.not_compared)
+    return asker.known.of(loaded.directory.resolve(), request, make)
 
 
 def _verdict(what: str, differences: list[str], close: bool, count: int) -> Verdict:

@@ -98,6 +98,12 @@ class Part:
         default_factory=list
     )  # the layers of the new Keras model, a line for each
 
+    def take_over(self, asked: Part) -> None:
+        """Note what was asked of the old model as ``asked`` says it."""
+        self.asked, self.not_asked = list(asked.asked), dict(asked.not_asked)
+        self.answered_by = asked.answered_by
+        self.notes += [note for note in asked.notes if note not in self.notes]
+
 
 @dataclass
 class Record:

@@ -67,7 +67,11 @@ class Canonical:
 
 
 def canonical(
-    path: files.AnyPath, *, ignore_defaults: bool = True, follow_links: bool = False
+    path: files.AnyPath,
+    *,
+    ignore_defaults: bool = True,
+    follow_links: bool = False,
+    known: Optional[dict[bytes, bytes]] = None,
 ) -> Canonical:
     """Bring a SavedModel into its canonical form.
 
@@ -79,13 +83,16 @@ def canonical(
           in the file (``stripped_op_list``). Then an export with defaults equals one without them,
           if all their ops are listed.
       follow_links: accept symbolic links that lead outside the directory.
+      known: collects hashes of functions, if given, and saves time for other models with the same
+        functions.
 
     Raises:
       SavedModelError: a part cannot be read, is damaged, or contradicts itself (DuplicateKeyError:
           two nodes or two functions share a name).
     """
     model = layout.read(path, follow_links=follow_links)
-    return assemble(meta_graphs_of(model, ignore_defaults), variables_of(model), assets_of(model))
+    graphs = meta_graphs_of(model, ignore_defaults, known)
+    return assemble(graphs, variables_of(model), assets_of(model))
 
 
 def meta_graphs_of(
