@@ -347,7 +347,7 @@ class Search:
         """
         start = Start("the import of the graph", LOAD)
         for imported, nodes in imported_bodies(self.view):
-            # Constants are no larger than their file.
+            # A constant takes no more memory than its file.
             made = [node for node in nodes if node.op != "Const"]
             sizes = Sizes(nodes if made else (), imported.name is not None, imported.nodes)
             arguments = {Edge(name): COMPUTED_PATH for name in imported.arguments}

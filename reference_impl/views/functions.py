@@ -56,7 +56,7 @@ def functions(
 
 
 class _Declarations:
-    """Declarations of traces, each kind of which is written once: layers repeat."""
+    """Declarations of traces. Equal traces, as those of repeated layers, are written once."""
 
     def __init__(self) -> None:
         self._known: dict[tuple[bytes, bytes, bytes], str] = {}
