@@ -24,6 +24,7 @@ from reference_impl.graph.references import function_attributes
 _LARGE = 1024
 OUTPUT_SHAPES = "_output_shapes"
 _NAME, _OP, _INPUT, _ATTRIBUTE = 0x0A, 0x12, 0x1A, 0x2A  # tags of the fields of a NodeDef
+_OTHERS = (_ATTRIBUTE, 0x22, 0x32, 0x3A)  # and of its device, its debug info and its type
 _FIELD = 2  # bytes before a text of less than 128 bytes: tag and length
 _FUNCTION, _FUNCTIONS = b"\x52", b"\x4a"  # tags of functions in an AttrValue and in a list of it
 
@@ -130,7 +131,8 @@ class NodeForms:
         """Return the first form that has the same `NodeForm.plain` as a form with these bytes."""
         if written is None or form.may_hold_functions:
             return form
-        return self._plain.setdefault((form.op, _attributes_of_the_op(written)), form)
+        attributes = _attributes_of_the_op(written)
+        return form if attributes is None else self._plain.setdefault((form.op, attributes), form)
 
     def _find(self, node: schema.NodeDef, name: str, op: str, inputs: Sequence[str]) -> NodeForm:
         message = node.SerializeToString()
@@ -165,13 +167,13 @@ def _without_name_and_inputs(message: bytes) -> bytes:
     return message[at:]
 
 
-def _attributes_of_the_op(written: bytes) -> bytes:
+def _attributes_of_the_op(written: bytes) -> Optional[bytes]:
     """Return the fields of a NodeDef, in one order, but attributes that begin with an underscore.
 
-    Written in another way than today, such an attribute is kept, which costs only time.
+    Return None if there is a field that a NodeDef does not have.
     """
     at, kept = 0, []
-    while at + 1 < len(written):
+    while at + 1 < len(written) and written[at] in _OTHERS:
         length, start = written[at + 1], at + 2
         if length > 0x7F:  # as in `_without_name_and_inputs`
             length, start = (length & 0x7F) | (written[start] << 7), start + 1
@@ -180,4 +182,4 @@ def _attributes_of_the_op(written: bytes) -> bytes:
         if written[at] != _ATTRIBUTE or written[start + 2 : start + 3] != b"_":
             kept.append(written[at:end])
         at = end
-    return b"".join(sorted(kept))
+    return b"".join(sorted(kept)) if at == len(written) else None

@@ -85,6 +85,19 @@ def test_plain_forms(one, other, alike):
     assert (forms.of(one).plain is forms.of(other).plain) == alike
 
 
+def test_unknown_fields_are_not_taken_for_attributes():
+    forms = NodeForms()
+    # A field 15 of one byte, after which an attribute "a" could be read as one of a name with "_".
+    one, other = (
+        schema.NodeDef.FromString(
+            node(T=FLOAT).SerializeToString() + b"\x78\x2a" + b"\x7a\x05\x0a\x01_" + end
+        )
+        for end in (b"ab", b"cd")
+    )
+    assert forms.of(one).plain is not forms.of(other).plain
+    assert forms.of(one).plain is not forms.of(node(T=FLOAT)).plain
+
+
 def said_of(view, node):
     """What the form of a node says, and what the node says."""
     form = view.form(node)
