@@ -42,7 +42,8 @@ class GraphView:
     def __init__(self, proto: schema.MetaGraphDef, library: Optional[FunctionIndex] = None):
         self.proto = proto
         self._forms = NodeForms()
-        self._references: dict[tuple[NodeForm, bool], tuple[str, ...]] = {}
+        # The functions that nodes of a form refer to: without, and with, custom gradients.
+        self._references: tuple[dict[NodeForm, tuple[str, ...]], ...] = ({}, {})
         if library is not None:
             self.library = library
 
@@ -60,7 +61,12 @@ class GraphView:
         """For each function, the functions that it refers to, including branches, bodies and
         gradients.
         """
-        return self.library.calls(self.references)
+        names = self.library.functions
+        if not names:
+            return {}
+        forms = dict(zip(names, self.forms[1:]))
+        # Nodes of one form refer to the same functions, so the first of them counts.
+        return self.library.calls(lambda name: map(self._referred, dict.fromkeys(forms[name])))
 
     @functools.cached_property
     def bodies(self) -> list[Body]:
@@ -79,6 +85,11 @@ class GraphView:
         """For each function its nodes with their names and inputs."""
         return dict(zip(self.library.functions, self.indexes[1:]))
 
+    @functools.cached_property
+    def forms(self) -> list[list[NodeForm]]:
+        """For each of the `bodies` the forms of its nodes."""
+        return [self._forms.of_all(nodes) for nodes in self.indexes]
+
     def form(self, node: schema.NodeDef) -> NodeForm:
         """Return the form of a node of this MetaGraph."""
         return self._forms.of(node)
@@ -87,12 +98,19 @@ class GraphView:
         """Return the functions that a node refers to, as `FunctionIndex.references` does."""
         if not self.library.functions:
             return ()
-        form = self._forms.of(node)
-        found = self._references.get((form, gradients))
+        return self._referred(self._forms.of(node), gradients)
+
+    def _referred(self, form: NodeForm, gradients: bool = True) -> tuple[str, ...]:
+        found = self._references[gradients].get(form)
         if found is None:
-            found = tuple(self.library.references(form.node, gradients=gradients))
-            self._references[form, gradients] = found
+            found = self._referred_by_form(form, gradients)
+            self._references[gradients][form] = found
         return found
+
+    def _referred_by_form(self, form: NodeForm, gradients: bool) -> tuple[str, ...]:
+        if form.may_hold_functions or form.has_gradient or form.op in self.library.functions:
+            return tuple(self.library.references(form.node, gradients=gradients))
+        return ()
 
     def of_op(self, ops: Collection[str]) -> Iterator[tuple[Optional[str], schema.NodeDef]]:
         """Yield every node of one of these ops, with its function (None: the main graph)."""
@@ -104,10 +122,9 @@ class GraphView:
     @functools.cached_property
     def _uses(self) -> dict[str, tuple[str, ...]]:
         """For each node of the main graph the functions that it refers to."""
-        nodes = zip(self.main.names, self.main.messages)
-        return (
-            {name: self.references(node) for name, node in nodes} if self.library.functions else {}
-        )
+        if not self.library.functions:
+            return {}
+        return dict(zip(self.main.names, map(self._referred, self.forms[0])))
 
     def reached(self, names: Iterable[str]) -> Reached:
         """Return the nodes and functions that running nodes of the main graph may execute."""

@@ -277,20 +277,22 @@ class FunctionIndex:
         return found
 
     def calls(
-        self, references: Optional[Callable[[schema.NodeDef], Iterable[str]]] = None
+        self, referred: Optional[Callable[[str], Iterable[Iterable[str]]]] = None
     ) -> dict[str, list[str]]:
         """Return for every function the functions that it refers to, each once, in order of first
         mention.
 
-        `references` is the method of this name, or one that remembers what it returns.
+        `referred` returns what the nodes of a function refer to, in order, if that is known. Nodes
+        that refer to the same functions may come once.
         """
-        named = self.references if references is None else references
         result: dict[str, list[str]] = {}
         none: list[str] = []  # one for all, there may be a million of them
         for name, function in self.functions.items():
             found: dict[str, None] = {}
-            for node in function.node_def:
-                found.update(dict.fromkeys(sorted(named(node))))
+            for names in (
+                map(self.references, function.node_def) if referred is None else referred(name)
+            ):
+                found.update(dict.fromkeys(sorted(names)))
             if self.gradient_of.get(name) in self.functions:
                 found[self.gradient_of[name]] = None
             result[name] = list(found) if found else none

@@ -332,6 +332,10 @@ class Search:
             known.add(arguments)
             if not self.complete:
                 return
+            if self.relevant is not None and name not in self.relevant:
+                # Neither it nor what it calls acts on the machine.
+                self.steps += len(self.view.function_nodes[name].by_name)
+                continue
             nodes = self.view.function_nodes[name].by_name
             body = Body(name, nodes, function_arguments(self.library.functions[name], arguments))
             self._note(body, nodes.values(), start)
@@ -343,7 +347,9 @@ class Search:
         """
         start = Start("the import of the graph", LOAD)
         for imported, nodes in imported_bodies(self.view):
-            sizes = Sizes(nodes, imported.name is not None, imported.nodes)
+            # A constant takes no more memory than its file.
+            made = [node for node in nodes if node.op != "Const"]
+            sizes = Sizes(nodes if made else (), imported.name is not None, imported.nodes)
             arguments = {Edge(name): COMPUTED_PATH for name in imported.arguments}
             body = (
                 self.main
@@ -351,7 +357,7 @@ class Search:
                 else Body(imported.name, imported.nodes, arguments)
             )
             self._note(body, nodes, start)
-            for node in nodes:
+            for node in made:
                 if sizes.is_large(node):
                     self._record(body, node, _LARGE, start)
             for node in imported.counted:

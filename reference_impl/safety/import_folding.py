@@ -8,7 +8,7 @@ with the values of their arguments. So an argument counts as a constant here.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Container, Iterator, Mapping
 from typing import Optional
 
 from reference_impl.format import limits, schema
@@ -43,11 +43,9 @@ class ImportedBody:
     def __init__(self, body: Body, index: Nodes, view: GraphView):
         self.name, self._view, library = body.function, view, view.library
         self.nodes, self._inputs = index.by_name, index.data_inputs
-        ops = list(zip(index.op_of.values(), self.nodes.values()))
-        self._asking = [node for op, node in ops if op in asked_inputs()]
-        self.counted = [
-            node for op, node in ops if op in output_counts()
-        ]  # an attribute says how many outputs
+        self._asking = _of_ops(index, asked_inputs())
+        # An attribute says how many outputs they have.
+        self.counted = _of_ops(index, output_counts())
         function = None if body.function is None else library.functions[body.function]
         names = [] if function is None else [item.name for item in function.signature.input_arg]
         self.arguments = {name: number for number, name in enumerate(names)}
@@ -117,6 +115,14 @@ class ImportedBody:
 
     def _is_known(self, name: str) -> bool:
         return name in self.arguments or self._foldable.get(name, False)
+
+
+def _of_ops(index: Nodes, ops: Container[str]) -> list[schema.NodeDef]:
+    """Return the nodes of some ops, of two nodes of one name the last."""
+    if not any(op in ops for op in index.op_set):
+        return []
+    found = zip(index.op_of.values(), index.by_name.values())
+    return [node for op, node in found if op in ops]
 
 
 def _may_fold(node: schema.NodeDef) -> bool:

@@ -38,18 +38,41 @@ def functions(
     of its traces.
     """
     found = []
+    declared = _Declarations()
     for number, node in enumerate(graph.nodes):
         kind = node.WhichOneof("kind")
         if kind not in ("function", "bare_concrete_function"):
             continue
         path = paths.names(number)
-        parameters = parameter_names(getattr(node, kind).function_spec)
+        spec = getattr(node, kind).function_spec
         described = [
-            _trace(graph, library, paths, path[-1] if path else plain_name(name), parameters, name)
+            _trace(
+                graph, library, paths, path[-1] if path else plain_name(name), spec, name, declared
+            )
             for name in traces(node)
         ]
         found.append(Function(number, paths.text(number), kind == "function", tuple(described)))
     return tuple(found)
+
+
+class _Declarations:
+    """Declarations of traces. Equal traces, as those of repeated layers, are written once."""
+
+    def __init__(self) -> None:
+        self._known: dict[tuple[bytes, bytes, bytes], str] = {}
+
+    def text(
+        self, name: str, spec: schema.FunctionSpec, trace: schema.SavedConcreteFunction
+    ) -> str:
+        """Return what `trace_text` does for a trace of a function with this name."""
+        key = (
+            spec.SerializeToString(),
+            trace.canonicalized_input_signature.SerializeToString(),
+            trace.output_signature.SerializeToString(),
+        )
+        if key not in self._known:
+            self._known[key] = trace_text("", parameter_names(spec), trace)
+        return name + self._known[key]
 
 
 def _trace(
@@ -57,14 +80,15 @@ def _trace(
     library: FunctionIndex,
     paths: Paths,
     display: str,
-    parameters: list[str],
+    spec: schema.FunctionSpec,
     name: str,
+    declared: _Declarations,
 ) -> ConcreteFunction:
     known = name in graph.concrete_functions
     trace = graph.concrete_functions[name] if known else schema.SavedConcreteFunction()
     bound = tuple([paths.label(node) for node in trace.bound_inputs])
     if trace.HasField("canonicalized_input_signature"):
-        text = trace_text(display, parameters, trace)
+        text = declared.text(display, spec, trace)
     elif name in library.functions:
         text = flat_text(display, library.functions[name], len(bound))
     else:

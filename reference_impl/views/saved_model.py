@@ -11,6 +11,7 @@ RFC: GOAL-07
 
 # Annotations are evaluated here: if they were text, typing would compile each one at the start of
 # each command.
+from collections.abc import Iterable
 from typing import Any, NamedTuple, Optional
 
 from reference_impl.views.types import Checkpoint, File, MetaGraph
@@ -54,11 +55,20 @@ class SavedModelInfo(NamedTuple):
         )
 
 
+_PLAIN = (str, int, bool, type(None))
+
+
 def _json(value: Any) -> Any:
-    if isinstance(value, (str, int, type(None))):
+    kind = type(value)
+    if kind in _PLAIN:
         return value
-    if hasattr(value, "_asdict"):
-        value = value._asdict()
-    if isinstance(value, dict):
-        return {key: _json(item) for key, item in value.items()}
-    return [_json(item) for item in value]
+    pairs: Iterable[tuple[str, Any]]
+    if hasattr(kind, "_fields"):  # a named tuple
+        pairs = zip(kind._fields, value)
+    elif isinstance(value, dict):
+        pairs = value.items()
+    elif isinstance(value, (str, int)):
+        return value
+    else:
+        return [item if type(item) in _PLAIN else _json(item) for item in value]
+    return {key: item if type(item) in _PLAIN else _json(item) for key, item in pairs}

@@ -234,12 +234,14 @@ class Walk:
         self.versions = graph.graph_def.versions
         self._key_of_form: dict[tuple[NodeForm, bool, int], Optional[UseKey]] = {}
         self.nodes = self.leads.main.by_name
+        self._forms = dict(zip(self.leads.main.names, self.leads.forms[0]))
+        bodies = zip(self.library.functions, self.leads.indexes[1:], self.leads.forms[1:])
         self.bodies = {
-            name: self._keys(nodes.messages, map(without_controls, nodes.inputs), name)
-            for name, nodes in zip(self.library.functions, self.leads.indexes[1:])
+            name: self._keys(nodes.messages, forms, map(without_controls, nodes.inputs), name)
+            for name, nodes, forms in bodies
         }
         self._inputs = self.leads.main.data_inputs
-        self.start = self._keys(self.nodes.values(), map(self._inputs, self.nodes), "")
+        self.start = self._keys_of(self.nodes)
         self.everything = _distinct(self.start, *self.bodies.values())
         ops = [graph.saver_def.restore_op_name, *(item.op for item in init_ops(graph))]
         # The nodes that run when the model is loaded. A session first places the whole main graph
@@ -265,12 +267,11 @@ class Walk:
         called = ((node.op, self.library.called(node)) for node in nodes)
         return [name for op, name in called if name is not None and op in (name, *_LOOKED_INTO)]
 
-    def _key(self, node: schema.NodeDef, inputs: int, in_function: bool) -> Optional[UseKey]:
+    def _key(self, form: NodeForm, inputs: int, in_function: bool) -> Optional[UseKey]:
         """Return what a release's answer on a node with this many inputs depends on, and where
         loaders find it; None for a call by op type.
         """
-        form = self.leads.form(node)
-        at = form, in_function, inputs
+        at = form.plain, in_function, inputs
         if at not in self._key_of_form:
             is_call = form.op in self.library.functions
             plain = () if is_call else _attributes(form.node)
@@ -278,12 +279,19 @@ class Walk:
         return self._key_of_form[at]
 
     def _keys(
-        self, nodes: Iterable[schema.NodeDef], inputs: Iterable[Sequence[str]], holder: str
+        self,
+        nodes: Iterable[schema.NodeDef],
+        forms: Iterable[NodeForm],
+        inputs: Iterable[Sequence[str]],
+        holder: str,
     ) -> list[UseKey]:
-        """Return the uses that nodes with these inputs make, each once."""
+        """Return the uses that nodes of these forms, with these inputs, make, each once."""
+        first: dict[tuple[NodeForm, int], schema.NodeDef] = {}
+        for node, form, given in zip(nodes, forms, inputs):
+            first.setdefault((form.plain, len(given)), node)
         found: dict[UseKey, None] = {}
-        for node, given in zip(nodes, inputs):
-            key = self._key(node, len(given), bool(holder))
+        for (form, count), node in first.items():
+            key = self._key(form, count, bool(holder))
             if key is None:
                 continue
             found[key] = None
@@ -292,14 +300,15 @@ class Walk:
                 self.holder[key] = holder
         return list(found)
 
+    def _keys_of(self, names: Iterable[str]) -> list[UseKey]:
+        """Return the uses that some nodes of the main graph make, each once."""
+        known = [name for name in names if name in self.nodes]
+        nodes, forms = map(self.nodes.__getitem__, known), map(self._forms.__getitem__, known)
+        return self._keys(nodes, forms, map(self._inputs, known), "")
+
     def _uses_of(self, reached: Reached) -> list[UseKey]:
         """Return the uses that run when these nodes of the main graph run."""
-        keys = [
-            self._key(self.nodes[name], len(self._inputs(name)), False)
-            for name in reached.nodes
-            if name in self.nodes
-        ]
-        main = (key for key in keys if key is not None)
+        main = self._keys_of(reached.nodes)
         return _distinct(main, *(self.bodies.get(name, ()) for name in reached.functions))
 
     def uses_of(self, names: Iterable[str]) -> list[UseKey]:
@@ -309,7 +318,7 @@ class Walk:
         known = [name for name in names if name in self.nodes]
         nodes = [self.nodes[name] for name in known]
         return [
-            *self._keys(nodes, map(self._inputs, known), ""),
+            *self._keys_of(known),
             *self.bodies_of(name for node in nodes for name in self.leads.references(node)),
         ]
 
@@ -337,7 +346,7 @@ class Walk:
             )
             made[-1].attr["dtype"].type = dtype
         self.added += made
-        return self._keys(made, map(data_inputs, made), "")
+        return self._keys(made, map(self.leads.form, made), map(data_inputs, made), "")
 
     def bodies_of(self, functions: Iterable[str]) -> list[UseKey]:
         """Return the uses of some functions and of all functions they call."""

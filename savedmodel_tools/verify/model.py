@@ -161,9 +161,10 @@ class Graph(Leads):
         pass, which takes a while.
         """
         naming, gradients = list[Place](), list[Place]()
-        for function, nodes in self.bodies:
-            for node in nodes:
-                form = self.form(node)
+        for (function, nodes), forms in zip(self.bodies, self.forms):
+            if not any(form.functions or form.has_gradient for form in dict.fromkeys(forms)):
+                continue
+            for node, form in zip(nodes, forms):
                 if form.functions:
                     naming.append((function, node))
                 if form.has_gradient:
@@ -199,11 +200,8 @@ class Graph(Leads):
         library = self.library
 
         def run_by(name: str) -> list[str]:
-            return [
-                other
-                for node in library.functions[name].node_def
-                for other in self.references(node, gradients=False)
-            ]
+            nodes = self.function_nodes[name].messages
+            return [other for node in nodes for other in self.references(node, gradients=False)]
 
         starts: list[str] = [
             name for name in library.gradients.values() if name in library.functions

@@ -15,7 +15,7 @@ from reference_impl.graph.called_children import called_children
 from reference_impl.graph.device_names import is_device
 from reference_impl.graph.edges import data_inputs, input_source
 from reference_impl.graph.graph_view import Body
-from reference_impl.graph.node_forms import NodeForm
+from reference_impl.graph.node_forms import OUTPUT_SHAPES, NodeForm
 from reference_impl.graph.order import sources_first
 from reference_impl.safety.folded_sizes import Sizes
 from savedmodel_tools.skew.history import history
@@ -44,24 +44,19 @@ _GIVEN_VALUES = trusted_inputs.OF_ONE_ELEMENT | node_attributes.LENGTHS.keys()
     fix="Export again; in a model from somebody else, do not load it.",
 )
 def node_against_op(model: Model, graph: Graph) -> Iterator[Fault]:
-    known: dict[str, tuple[op_rules.AttrRule, ...] | None] = {}
-    reasons: dict[tuple[NodeForm, bool], tuple[str, ...]] = {}
+    reasons = {True: _Reasons(None), False: _Reasons(graph.main.by_name)}
     captured = {
         item.constant.operation for item in graph.objects.nodes if item.HasField("constant")
     }  # of SMC315
-    for body, index in zip(graph.bodies, graph.indexes):
+    for body, index, forms in zip(graph.bodies, graph.indexes, graph.forms):
         in_function = body.function is not None
-        names = None if in_function else graph.main.by_name
-        for node in body.nodes:
+        wrong = {
+            form: found for form in dict.fromkeys(forms) if (found := reasons[in_function].of(form))
+        }
+        for node, form in zip(body.nodes, forms) if wrong else ():
             if not in_function and node.name in captured:
                 continue
-            form = graph.form(node)
-            if (form, in_function) not in reasons:
-                if form.op not in known:
-                    known[form.op] = _rules(form.op)
-                found = _reasons(form.node, known[form.op], names, in_function)
-                reasons[form, in_function] = tuple(found)
-            for reason in reasons[form, in_function]:
+            for reason in wrong.get(form, ()):
                 yield Fault(f"{form.op}: {reason}", node=node.name, function=body.function)
         if not index.op_set.isdisjoint(_GIVEN_VALUES):
             for node, reason in _wrong_values(body):
@@ -98,25 +93,59 @@ def _long_lists(body: Body) -> Iterator[tuple[schema.NodeDef, str]]:
             yield node, f"makes a list whose computed length may be more than {most}"
 
 
-def _reasons(
-    node: schema.NodeDef,
-    rules: tuple[op_rules.AttrRule, ...] | None,
-    names: Collection[str] | None,
-    in_function: bool,
-) -> Iterator[str]:
-    """Yield what is wrong with a node: the first fault of its attributes, and in the main graph
-    where it is to be placed.
+class _Reasons:
+    """What is wrong with nodes, by their forms: the first fault of their attributes, and in the
+    main graph where they are to be placed.
+
+    Args:
+      names: the names of the nodes of the main graph; None in a function.
     """
-    try:
-        op_rules.check(node, rules or (), in_function)
-        node_attributes.check(
-            node.attr, tuple(node.attr) if rules is None else ("_output_shapes",), "", node.name
-        )
-    except errors.SavedModelError as error:
-        yield error.reason
-    if names is not None and "_class" in node.attr:
-        places = [text.decode("utf-8", "backslashreplace") for text in node.attr["_class"].list.s]
-        lost = [text[5:] for text in places if text.startswith("loc:@") and text[5:] not in names]
+
+    def __init__(self, names: Collection[str] | None):
+        self._names = names
+        self._rules: dict[str, tuple[op_rules.AttrRule, ...] | None] = {}
+        self._known: dict[NodeForm, tuple[str, ...]] = {}
+        # What is wrong beside `_class`, by a form and the shapes that it notes.
+        self._of_attributes: dict[tuple[NodeForm, bytes | None], tuple[str, ...]] = {}
+
+    def of(self, form: NodeForm) -> tuple[str, ...]:
+        """Return what is wrong with nodes of this form."""
+        if form not in self._known:
+            self._known[form] = (*self._attributes(form), *self._place(form))
+        return self._known[form]
+
+    def _attributes(self, form: NodeForm) -> tuple[str, ...]:
+        if form.op not in self._rules:
+            self._rules[form.op] = _rules(form.op)
+        rules = self._rules[form.op]
+        if rules is None:  # of such an op all attributes count
+            return self._first_fault(form.node, (), tuple(form.node.attr))
+        at = form.plain, form.noted_shapes
+        if at not in self._of_attributes:
+            self._of_attributes[at] = self._first_fault(form.node, rules, (OUTPUT_SHAPES,))
+        return self._of_attributes[at]
+
+    def _first_fault(
+        self,
+        node: schema.NodeDef,
+        rules: tuple[op_rules.AttrRule, ...],
+        keys: tuple[str, ...],
+    ) -> tuple[str, ...]:
+        try:
+            op_rules.check(node, rules, self._names is None)
+            node_attributes.check(node.attr, keys, "", node.name)
+        except errors.SavedModelError as error:
+            return (error.reason,)
+        return ()
+
+    def _place(self, form: NodeForm) -> Iterator[str]:
+        if self._names is None or "_class" not in form.node.attr:
+            return
+        listed = form.node.attr["_class"].list.s
+        places = [text.decode("utf-8", "backslashreplace") for text in listed]
+        lost = [
+            text[5:] for text in places if text.startswith("loc:@") and text[5:] not in self._names
+        ]
         if lost:
             yield f"is to be placed beside the node {lost[0]!r}, which does not exist"
 
@@ -208,8 +237,12 @@ def device_name(model: Model, graph: Graph) -> Iterator[Fault]:
             yield Fault(
                 f"the device of {graph.paths.label(number)} is {device!r}", severity=severity
             )
-    for body in graph.bodies:
-        for node in body.nodes:
-            device = graph.form(node).device
-            if device and not is_device(device):
-                yield Fault(f"the device is {device!r}", node=node.name, function=body.function)
+    for body, forms in zip(graph.bodies, graph.forms):
+        wrong = {
+            form for form in dict.fromkeys(forms) if form.device and not is_device(form.device)
+        }
+        for node, form in zip(body.nodes, forms) if wrong else ():
+            if form in wrong:
+                yield Fault(
+                    f"the device is {form.device!r}", node=node.name, function=body.function
+                )
