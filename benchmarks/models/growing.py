@@ -2,8 +2,8 @@
 DIRECTORY``.
 
 ``nodes``: a graph of TF 1.x style. ``functions``: a root with so many functions of three nodes.
-``variables``: so many scalars. ``children``: a root with so many objects. ``assets``: a root with so
-many files. ``signatures``: a graph of TF 1.x style with so many signatures of one node each.
+``variables``: so many scalars. ``children``: a root with so many objects. ``assets``: a root with
+so many files. ``signatures``: a graph of TF 1.x style with so many signatures of one node each.
 ``tags``: a graph with so many tags. No two nodes, functions or values are the same.
 """
 
