@@ -30,7 +30,7 @@ LARGEST = 1_000_000  # nodes, for `inspect`
 LINEAR = 13.0  # for ten times the size
 LIMIT = 120.0  # seconds for one program
 
-# The largest models of a kind that the limits allow. A save adds a signature for initialisers, and a
+# The largest models of a kind that the limits allow. A save adds a signature for initialisers. A
 # model has a few files beside its assets.
 MOST = {"signatures": limits.SIGNATURES - 1, "assets": limits.DIRECTORY_ENTRIES - 10}
 _AT_ONCE = 2  # kinds
