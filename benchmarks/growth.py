@@ -1,7 +1,8 @@
 """How time and memory grow with a model: programs of ours on models of 100 to 100,000 nodes,
-functions and variables.
+functions, variables, children, assets, signatures and tags.
 
-Each program is a process of its own; its seconds of the processor and its memory are measured.
+Each program is a process of its own; its seconds of the processor and its memory are measured. Two
+kinds of models are measured at a time.
 `python -m benchmarks.run --page` draws a plot for each (``docs/growth-NAME.svg``). Growth is linear
 if ten times the size takes at most `LINEAR` times as long, once the time for the smallest model,
 which is that for starting, is taken off.
@@ -15,17 +16,24 @@ import shutil
 import sys
 import tempfile
 from collections.abc import Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Optional
 
 from benchmarks import Refused, environment, measured
 from benchmarks.models import growing
+from reference_impl.format import limits
 
 SIZES = (100, 1_000, 10_000, 100_000)
 LARGEST = 1_000_000  # nodes, for `inspect`
 LINEAR = 13.0  # for ten times the size
 LIMIT = 120.0  # seconds for one program
+
+# The largest models of a kind that the limits allow. A save adds a signature for initialisers. A
+# model has a few files beside its assets.
+MOST = {"signatures": limits.SIGNATURES - 1, "assets": limits.DIRECTORY_ENTRIES - 10}
+_AT_ONCE = 2  # kinds
 _SMALL = 0.3  # seconds beyond the start: below this, growth says nothing
 
 _IN_PROCESS = """
@@ -67,45 +75,46 @@ def run(repeats: int = 1, sizes: Sequence[int] = SIZES, largest: int = LARGEST) 
     """
     folder = Path(tempfile.mkdtemp(prefix="benchmark-"))
     try:
-        return list(_points(folder, sizes, largest))
+        with ThreadPoolExecutor(_AT_ONCE) as threads:
+            measured_kinds = threads.map(
+                lambda kind: list(_points(kind, folder / kind, sizes_of(kind, sizes, largest))),
+                growing.KINDS,
+            )
+            return list(itertools.chain.from_iterable(measured_kinds))
     finally:
         shutil.rmtree(folder)
 
 
-def _points(folder: Path, sizes: Sequence[int], largest: int) -> Iterator[Point]:
-    ended: dict[
-        tuple[str, str], str
-    ] = {}  # a command that did not end with a size is not tried with a larger one
-    for kind in growing.KINDS:
-        for count in [*sizes, *([largest] if kind == "nodes" and largest > max(sizes) else [])]:
-            model, copy = folder / f"{kind}-{count}", folder / f"{kind}-{count}-copy"
-            commands = _commands(model, copy, folder / "out")
-            try:
-                _make(kind, count, model)
-                shutil.copytree(model, copy)
-            except Refused as error:
-                ended |= {
-                    (command, kind): f"no model with {count:,} {kind}: {error}"
-                    for command in commands
-                } | ended
-            for command, words in commands.items():
-                if (count > max(sizes) and command != "inspect") or (
-                    command == "migrate" and kind != "nodes"
-                ):
-                    # migrate copies a model of TF 2; most of the time is that of
-                    # tf.saved_model.load, which proves it
-                    continue
-                if (command, kind) in ended:
-                    yield Point(command, kind, count, missing=ended[command, kind])
-                    continue
+def sizes_of(kind: str, sizes: Sequence[int], largest: int) -> list[int]:
+    """Return the sizes of the models of a kind; the last of graphs is for `inspect` alone."""
+    most = MOST.get(kind, max(sizes))
+    further = [largest] if kind == "nodes" and largest > max(sizes) else []
+    return [*dict.fromkeys(min(size, most) for size in sizes), *further]
+
+
+def _points(kind: str, folder: Path, sizes: Sequence[int]) -> Iterator[Point]:
+    ended: dict[str, str] = {}  # a command that did not end is not tried with a larger model
+    folder.mkdir()
+    for count in sizes:
+        model, copy = folder / str(count), folder / f"{count}-copy"
+        commands = _commands(kind, count, model, copy, folder / "out")
+        try:
+            _make(kind, count, model)
+            shutil.copytree(model, copy)
+        except Refused as error:
+            reason = f"no model with {count:,} {kind}: {error}"
+            ended = dict.fromkeys(commands, reason) | ended
+        for command, words in commands.items():
+            seconds, peak = 0.0, 0
+            if command not in ended:
                 try:
-                    yield Point(command, kind, count, *_measured(words))
+                    seconds, peak = _measured(words)
                 except Refused as error:
-                    ended[command, kind] = f"{error} with {count:,} {kind}"
-                    yield Point(command, kind, count, missing=ended[command, kind])
-                shutil.rmtree(folder / "out", ignore_errors=True)
-            shutil.rmtree(model, ignore_errors=True)
-            shutil.rmtree(copy, ignore_errors=True)
+                    ended[command] = f"{error} with {count:,} {kind}"
+            yield Point(command, kind, count, seconds, peak, ended.get(command, ""))
+            shutil.rmtree(folder / "out", ignore_errors=True)
+        shutil.rmtree(model, ignore_errors=True)
+        shutil.rmtree(copy, ignore_errors=True)
 
 
 def _make(kind: str, count: int, model: Path) -> None:
@@ -113,16 +122,24 @@ def _make(kind: str, count: int, model: Path) -> None:
     measured(command, environment())
 
 
-def _commands(model: Path, copy: Path, out: Path) -> dict[str, list[str]]:
+def _commands(kind: str, count: int, model: Path, copy: Path, out: Path) -> dict[str, list[str]]:
+    """Return the programs that a model is for.
+
+    migrate copies a model of TF 2; most of the time is that of tf.saved_model.load, which proves
+    it. A save writes one tag, whatever it has loaded.
+    """
     program = [sys.executable, "-m", "savedmodel_compat"]
-    return {
-        "inspect": [*program, "inspect", str(model)],
-        "verify": [*program, "verify", str(model)],
-        "diff": [*program, "diff", str(model), str(copy)],
-        "load": [sys.executable, "-c", _IN_PROCESS, str(model), "load"],
-        "save": [sys.executable, "-c", _IN_PROCESS, str(model), "save", str(out)],
-        "migrate": [*program, "migrate", str(model), "--out", str(out), "--jobs", "1"],
-    }
+    commands = {"inspect": [*program, "inspect", str(model)]}
+    if count > max(SIZES):
+        return commands
+    commands["verify"] = [*program, "verify", str(model)]
+    commands["diff"] = [*program, "diff", str(model), str(copy)]
+    commands["load"] = [sys.executable, "-c", _IN_PROCESS, str(model), "load"]
+    if kind != "tags":
+        commands["save"] = [sys.executable, "-c", _IN_PROCESS, str(model), "save", str(out)]
+    if kind == "nodes":
+        commands["migrate"] = [*program, "migrate", str(model), "--out", str(out), "--jobs", "1"]
+    return commands
 
 
 def _measured(words: list[str]) -> tuple[float, int]:

@@ -11,7 +11,15 @@ from collections.abc import Mapping, Sequence
 from benchmarks.growth import Point
 
 _WIDTH, _HEIGHT, _LEFT, _TOP, _GAP = 330, 210, 60, 34, 70
-_COLOURS = {"nodes": "#1f77b4", "functions": "#d95f02", "variables": "#2a9d3a"}
+_COLOURS = {
+    "nodes": "#1f77b4",
+    "functions": "#d95f02",
+    "variables": "#2a9d3a",
+    "children": "#9467bd",
+    "assets": "#8c564b",
+    "signatures": "#e377c2",
+    "tags": "#7f7f7f",
+}
 
 
 def svg(command: str, lines: Mapping[str, Sequence[Point]]) -> str:
@@ -33,7 +41,7 @@ def svg(command: str, lines: Mapping[str, Sequence[Point]]) -> str:
     parts += _panel(_LEFT, f"{command}: CPU seconds", seconds)
     parts += _panel(_LEFT + _WIDTH + _GAP, f"{command}: MiB", memory)
     for number, kind in enumerate(lines):
-        x, y = _LEFT + 130 * number, height - 10
+        x, y = _LEFT + 105 * number, height - 10
         parts.append(
             f'<rect x="{x}" y="{y - 9}" width="18" height="4"'
             f' fill="{_COLOURS.get(kind, "#555555")}"/>'

@@ -2,7 +2,9 @@
 DIRECTORY``.
 
 ``nodes``: a graph of TF 1.x style. ``functions``: a root with so many functions of three nodes.
-``variables``: so many scalars. No two nodes, functions or values are the same.
+``variables``: so many scalars. ``children``: a root with so many objects. ``assets``: a root with
+so many files. ``signatures``: a graph of TF 1.x style with so many signatures of one node each.
+``tags``: a graph with so many tags. No two nodes, functions or values are the same.
 """
 
 from __future__ import annotations
@@ -18,12 +20,64 @@ from reference_impl.format.bundle.writer import BundleWriter
 from reference_impl.format.container import layout
 from reference_impl.format.container.writer import LayoutWriter
 
-KINDS = ("nodes", "functions", "variables")
+KINDS = ("nodes", "functions", "variables", "children", "assets", "signatures", "tags")
 _CHAIN = 50  # nodes that wait for one another
 
 
 def nodes(count: int, directory: Path) -> None:
     """Write chains of additions and their sum. Needs no TensorFlow."""
+    model, graph = _placeholder()
+    ends, last = [], "x"
+    for number in range(count):
+        last = _add(graph, number, last)
+        if number % _CHAIN == _CHAIN - 1 or number == count - 1:
+            ends.append(last)
+            last = "x"
+    total = graph.graph_def.node.add(name="sum", op="AddN", input=ends)
+    total.attr["T"].type, total.attr["N"].i = schema.DT_FLOAT, len(ends)
+    _sign(graph, "serving_default", "sum")
+    _write(model, directory)
+
+
+def signatures(count: int, directory: Path) -> None:
+    """Write additions with a signature each. Needs no TensorFlow."""
+    model, graph = _placeholder()
+    for number in range(count):
+        _sign(graph, f"signature_{number}", _add(graph, number, "x"))
+    _write(model, directory)
+
+
+def tags(count: int, directory: Path) -> None:
+    """Write an addition in a MetaGraph with many tags. Needs no TensorFlow."""
+    model, graph = _placeholder()
+    graph.meta_info_def.tags.extend(f"tag_{number}" for number in range(count - 1))
+    _sign(graph, "serving_default", _add(graph, 0, "x"))
+    _write(model, directory)
+
+
+def children(count: int, directory: Path) -> None:
+    """Write a root with objects that have no children. Needs no TensorFlow."""
+    model, saved = _root()
+    for number in range(count):
+        _child(saved, f"child_{number}").user_object.CopyFrom(_GENERIC)
+    _write_objects(model, directory)
+
+
+def assets(count: int, directory: Path) -> None:
+    """Write a root with files. Needs no TensorFlow."""
+    model, saved = _root()
+    for number in range(count):
+        _child(saved, f"asset_{number}").asset.asset_file_def_index = number
+        name = f"words_{number}.txt"
+        model.meta_graphs[0].asset_file_def.add(filename=name).tensor_info.name = f"{name}:0"
+    _write_objects(model, directory)
+    (directory / "assets").mkdir()
+    for number in range(count):
+        (directory / "assets" / f"words_{number}.txt").write_text(f"{number}\n", encoding="utf-8")
+
+
+def _placeholder() -> tuple[schema.SavedModel, schema.MetaGraphDef]:
+    """Return a model of TF 1.x style with a placeholder called x."""
     model = schema.SavedModel(saved_model_schema_version=1)
     graph = model.meta_graphs.add()
     graph.meta_info_def.tags.append("serve")
@@ -32,23 +86,70 @@ def nodes(count: int, directory: Path) -> None:
     x = graph.graph_def.node.add(name="x", op="Placeholder")
     x.attr["dtype"].type = schema.DT_FLOAT
     x.attr["shape"].shape.dim.add(size=-1)
-    ends, last = [], "x"
-    for number in range(count):
-        node = graph.graph_def.node.add(name=f"scope_{number // 1000}/add_{number}", op="AddV2")
-        node.input.extend([last, "x"])
-        node.attr["T"].type = schema.DT_FLOAT
-        last = node.name
-        if number % _CHAIN == _CHAIN - 1 or number == count - 1:
-            ends.append(last)
-            last = "x"
-    total = graph.graph_def.node.add(name="sum", op="AddN", input=ends)
-    total.attr["T"].type, total.attr["N"].i = schema.DT_FLOAT, len(ends)
-    signature = graph.signature_def["serving_default"]
+    return model, graph
+
+
+def _add(graph: schema.MetaGraphDef, number: int, other: str) -> str:
+    """Add a node that adds x to another node; return its name."""
+    name = f"scope_{number // 1000}/add_{number}"
+    node = graph.graph_def.node.add(name=name, op="AddV2", input=[other, "x"])
+    node.attr["T"].type = schema.DT_FLOAT
+    return name
+
+
+def _sign(graph: schema.MetaGraphDef, key: str, output: str) -> None:
+    """Add a signature from x to a node."""
+    signature = graph.signature_def[key]
     signature.method_name = "tensorflow/serving/predict"
-    for infos, key, name in ((signature.inputs, "x", "x:0"), (signature.outputs, "y", "sum:0")):
-        infos[key].name, infos[key].dtype = name, schema.DT_FLOAT
-        infos[key].tensor_shape.dim.add(size=-1)
+    for infos, port, name in (
+        (signature.inputs, "x", "x:0"),
+        (signature.outputs, "y", f"{output}:0"),
+    ):
+        infos[port].name, infos[port].dtype = name, schema.DT_FLOAT
+        infos[port].tensor_shape.dim.add(size=-1)
+
+
+def _write(model: schema.SavedModel, directory: Path) -> None:
     with LayoutWriter(directory) as writer:
+        writer.saved_model(model)
+
+
+_GENERIC = schema.SavedUserObject(
+    identifier="_generic_user_object", version=schema.VersionDef(producer=1, min_consumer=1)
+)
+
+
+def _root() -> tuple[schema.SavedModel, schema.SavedObjectGraph]:
+    """Return a model of TF 2 with a root that has no children yet."""
+    model = schema.SavedModel(saved_model_schema_version=1)
+    graph = model.meta_graphs.add()
+    graph.meta_info_def.tags.append("serve")
+    graph.meta_info_def.tensorflow_version = "2.21.0"
+    graph.graph_def.versions.producer = 2000
+    graph.object_graph_def.nodes.add().user_object.CopyFrom(_GENERIC)
+    return model, graph.object_graph_def
+
+
+def _child(saved: schema.SavedObjectGraph, name: str) -> schema.SavedObject:
+    """Return a new child of the root."""
+    saved.nodes[0].children.add(node_id=len(saved.nodes), local_name=name)
+    return saved.nodes.add()
+
+
+def _write_objects(model: schema.SavedModel, directory: Path) -> None:
+    """Write a model of TF 2 and a checkpoint that has its object graph and no values."""
+    tracked = schema.TrackableObjectGraph()
+    for node in model.meta_graphs[0].object_graph_def.nodes:
+        tracked.nodes.add(
+            children=[
+                schema.TrackableObjectGraph.TrackableObject.ObjectReference(
+                    node_id=child.node_id, local_name=child.local_name
+                )
+                for child in node.children
+            ]
+        )
+    with LayoutWriter(directory) as writer, BundleWriter(writer.checkpoint_prefix) as bundle:
+        bundle.add(OBJECT_GRAPH_KEY, schema.serialize(tracked))
         writer.saved_model(model)
 
 
@@ -114,9 +215,8 @@ def main() -> None:
     parser.add_argument("count", type=int)
     parser.add_argument("directory", type=Path)
     options = parser.parse_args()
-    {"nodes": nodes, "functions": functions, "variables": variables}[options.kind](
-        options.count, options.directory
-    )
+    makers = (nodes, functions, variables, children, assets, signatures, tags)
+    {maker.__name__: maker for maker in makers}[options.kind](options.count, options.directory)
 
 
 if __name__ == "__main__":

@@ -106,8 +106,8 @@ LOAD_TENSOR_BYTES = 2**31
 FILLED_BYTES = 2**27
 
 # Fields visited when a message is read field by field to say where it is broken: about fifteen
-# seconds of Python. After that an error does not name a position. Also the most fields of one
-# message over 64 MiB.
+# seconds of Python. After that an error does not name a position, and a message that may hold a key
+# twice is refused. Also the most fields of one message over 64 MiB.
 WIRE_FIELDS = 5 * 10**6
 
 # saved_model.cpb: the format exists for messages over 2 GB, so the file and its unpacked content

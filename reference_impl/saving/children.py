@@ -11,7 +11,7 @@ from __future__ import annotations
 import inspect
 import itertools
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, cast
 
 import tensorflow as tf
 
@@ -20,8 +20,11 @@ from reference_impl.errors import SaveError
 from reference_impl.format.names import CREATE, DESTROY, INITIALIZE, SIGNATURES_CHILD
 from reference_impl.kinds.resource import LoadedResource
 from reference_impl.kinds.signature_map import SignatureMap, is_live_map
+from reference_impl.kinds.user_object import LoadedObject
 from reference_impl.saving.losses import report_loss
 from reference_impl.saving.traces import is_function
+
+ClassAttributes = tuple[frozenset[str], frozenset[str]]  # functions, what instances cannot replace
 
 
 class ChildFinder:
@@ -34,7 +37,7 @@ class ChildFinder:
         self._root, self._strict = root, strict
         self._resources: dict[int, dict[str, Any]] = {}
         self._cache: dict[Any, Any] = {}  # of Keras 2
-        self._classes: dict[type, tuple[frozenset[str], frozenset[str]]] = {}
+        self._classes: dict[type, ClassAttributes] = {}
         # Without tracing; Keras traces a model when asked.
         self._known: dict[int, dict[str, Any]] = {}
         self._kept: list[Any] = []  # by id, so the objects are kept alive
@@ -50,8 +53,8 @@ class ChildFinder:
 
         `path` is the Python path of the object, for messages.
         """
-        if isinstance(obj, Mapping) and is_live_map(obj):
-            return dict(obj.items())
+        if is_live_map(obj):
+            return dict(cast("Mapping[str, Any]", obj).items())
         if not isinstance(obj, api.Trackable) or is_function(obj):
             return {}
         makes = isinstance(obj, (api.CapturableResource, tf.data.Dataset))
@@ -108,17 +111,13 @@ class ChildFinder:
         return api.trackable_children(obj, self._cache)
 
 
-def _attributes(
-    obj: object, classes: dict[type, tuple[frozenset[str], frozenset[str]]]
-) -> dict[str, Any]:
+def _attributes(obj: object, classes: dict[type, ClassAttributes]) -> dict[str, Any]:
     """Return the children of a plain module and its functions, which are looked up in `classes` so
     that no property runs.
     """
     found = api.trackable_children(obj)
     cls, members = type(obj), getattr(obj, "__dict__", {})
-    if cls not in classes:
-        classes[cls] = _class_attributes(cls)
-    functions, descriptors = classes[cls]
+    functions, descriptors = _class_attributes(cls, classes)
     own = {
         name for name, value in members.items() if is_function(value) and name not in descriptors
     }
@@ -127,12 +126,22 @@ def _attributes(
     return found
 
 
-def _class_attributes(cls: type) -> tuple[frozenset[str], frozenset[str]]:
+def _class_attributes(cls: type, known: dict[type, ClassAttributes]) -> ClassAttributes:
     """Return the names of the functions of a class, and of attributes that instances cannot replace
     (properties, slots).
+
+    Every loaded object has a class of its own, so the names of its base are looked up once for all.
     """
-    functions, descriptors = set(), set()
-    for name in set(itertools.chain.from_iterable(map(vars, cls.__mro__))):
+    if cls in known:
+        return known[cls]
+    if len(cls.__bases__) == 1:
+        names = set(vars(cls))
+        inherited = _class_attributes(cls.__bases__[0], known)
+        functions, descriptors = (set(found - names) for found in inherited)
+    else:
+        names = set(itertools.chain.from_iterable(map(vars, cls.__mro__)))
+        functions, descriptors = set(), set()
+    for name in names:
         static = inspect.getattr_static(cls, name, None)
         if isinstance(static, (staticmethod, classmethod)):
             static = static.__func__
@@ -140,7 +149,17 @@ def _class_attributes(cls: type) -> tuple[frozenset[str], frozenset[str]]:
             functions.add(name)
         if hasattr(type(static), "__set__"):
             descriptors.add(name)
-    return frozenset(functions), frozenset(descriptors)
+    known[cls] = (frozenset(functions), frozenset(descriptors))
+    return known[cls]
+
+
+def is_mapping(obj: object) -> bool:
+    """Return whether an object is a `Mapping`.
+
+    A loaded object is not. Its class is not asked: every loaded object has a class of its own, and
+    an abstract class asks all its subclasses about each class that it meets, and keeps the answers.
+    """
+    return not isinstance(obj, LoadedObject) and isinstance(obj, Mapping)
 
 
 def holds_python_values(item: object) -> bool:
@@ -148,7 +167,7 @@ def holds_python_values(item: object) -> bool:
 
     Shipped TensorFlow leaves an empty list or dict in its place.
     """
-    if not isinstance(item, (list, tuple, Mapping)) or is_live_map(item):
+    if not (isinstance(item, (list, tuple)) or is_mapping(item)) or is_live_map(item):
         return False
     left, seen, found = [item], set(), False
     while left:
@@ -190,6 +209,6 @@ def step(path: str, parent: object, name: str) -> str:
     """Return the Python path of the child `name` of an object."""
     if isinstance(parent, api.Function):
         return path  # its traces have no names
-    if isinstance(parent, Mapping):
+    if is_mapping(parent):
         return f"{path}[{name!r}]"
     return f"{path}[{name}]" if name.isdecimal() else f"{path}.{name}"

@@ -223,7 +223,12 @@ def test_models_that_grow_have_the_wanted_size_and_are_sound(kind, tmp_path):
         "nodes": len(graph.graph_def.node) - 2,
         "functions": len(graph.graph_def.library.function),
     }
-    counts["variables"] = sum(node.HasField("variable") for node in graph.object_graph_def.nodes)
+    nodes = graph.object_graph_def.nodes
+    counts["variables"] = sum(node.HasField("variable") for node in nodes)
+    counts["children"] = len(nodes) - 1
+    counts["assets"] = len(list((tmp_path / "m" / "assets").glob("*")))
+    counts["signatures"] = len(graph.signature_def)
+    counts["tags"] = len(graph.meta_info_def.tags)
     assert 150 <= counts[kind] < 160
     assert not [item for item in verify(tmp_path / "m").findings if item.severity is Severity.ERROR]
 

@@ -23,7 +23,7 @@ from reference_impl.saving.checks.authorship import FRAMEWORKS, package
 from reference_impl.saving.checks.exported_code import exported_code
 from reference_impl.saving.checks.own_attributes import own_attributes
 from reference_impl.saving.checks.unsaved_values import Unsaved, unsaved_values
-from reference_impl.saving.children import holds_python_values
+from reference_impl.saving.children import holds_python_values, is_mapping
 from reference_impl.saving.exported_functions import ExportedFunctions
 from reference_impl.saving.node import Node
 from reference_impl.saving.traces import is_function
@@ -88,7 +88,7 @@ def _of_node(tree: Tree, node: Node) -> Iterator[Unsaved]:
     if node.is_variable:
         if _constraint(obj) is not None:
             yield Unsaved(f"{node.path}.constraint", "the constraint of a variable")
-    elif isinstance(obj, (list, tuple, Mapping)):
+    elif isinstance(obj, (list, tuple)) or is_mapping(obj):
         yield from _leaves(tree, node)
     elif isinstance(obj, api.Trackable) and not isinstance(obj, _STATED):
         found = [
