@@ -60,23 +60,25 @@ def read(
     Raises:
       Exception: of any kind, if something is wrong with a value. The plain code reports the error.
     """
-    start = size = 0
-    for position, key in enumerate(keys):
+    batch: list[tuple[str, Entry]] = []
+    size = 0
+    for key in keys:
         entry = reader.entry(key)
+        batch.append((key, entry))
         size += 0 if tensors.is_large(entry) else entry.size
-        if size >= _BATCH or position == len(keys) - 1:
-            yield from _read_batch(reader, keys[start : position + 1], copies)
-            start, size = position + 1, 0
+        if size >= _BATCH:
+            yield from _read_batch(reader, batch, copies)
+            batch, size = [], 0
+    yield from _read_batch(reader, batch, copies)
 
 
 def _read_batch(
-    reader: BundleReader, keys: Sequence[str], copies: tensors.Copies
+    reader: BundleReader, batch: list[tuple[str, Entry]], copies: tensors.Copies
 ) -> list[tensors.Value]:
     jobs = _Jobs(copies)
-    found: list[Any] = [None] * len(keys)
+    found: list[Any] = [None] * len(batch)
     small = []
-    for position, key in enumerate(keys):
-        entry = reader.entry(key)
+    for position, (key, entry) in enumerate(batch):
         dtype = tf.dtypes.as_dtype(entry.dtype.number)
         if not entry.size or not tensors.is_copied(reader, key, dtype):
             found[position] = tensors.read_value(reader, key, copies)

@@ -103,7 +103,8 @@ def test_a_damaged_small_value_is_left_to_the_plain_code(tmp_path, copies):
     good, bad = (forge.tensor(bytes(4), FLOAT, (1,), offset=offset) for offset in (0, 4))
     forge.bundle(tmp_path / "b", {b"good": good, b"bad": bad}, bytes(4) + b"damage")
     with BundleReader(tmp_path / "b") as reader:
-        assert list(values.read(reader, ["good"], copies))[0].tolist() == [0]
+        (found,) = values.read(reader, ["good"], copies)
+        assert found.tolist() == [0]
         with pytest.raises(ValueError, match="checksum"):
             list(values.read(reader, ["good", "bad"], copies))
 
