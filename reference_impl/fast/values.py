@@ -147,7 +147,7 @@ class _Large(NamedTuple):
 
 
 class _Jobs:
-    """Jobs of threads, each of which copies several large values in turn."""
+    """Jobs of threads. A job copies several large values in turn."""
 
     def __init__(self, copies: tensors.Copies):
         self._copies = copies
