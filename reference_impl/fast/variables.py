@@ -15,6 +15,7 @@ from typing import NamedTuple
 import tensorflow as tf
 
 from reference_impl import tensorflow_api as api
+from reference_impl.fast import values
 from reference_impl.format import schema
 from reference_impl.functions import specs
 from reference_impl.functions.load_context import LoadContext
@@ -57,8 +58,8 @@ class _Batch:
         self._types: dict[tuple[int, bytes], _Type] = {}
 
     def made(self) -> dict[int, tf.Variable]:
-        """Return the variables, made in three passes: each runs little code many times, which
-        stays in the caches of the processor.
+        """Return the variables, made in passes, one for each step: a pass runs little code many
+        times, which stays in the caches of the processor.
 
         Raises what `plain.VariableKind.read` raises.
         """
@@ -70,8 +71,9 @@ class _Batch:
         }
         keys = [load.checkpoint.variable(number, proto) for number, proto in described.items()]
         made = {number: self._make(proto) for number, proto in described.items()}
-        for variable, key in zip(made.values(), keys):
-            load.checkpoint.assign(variable, key)
+        found = load.checkpoint.read_many(keys, values.read)
+        for variable, value in zip(made.values(), found):
+            tf.raw_ops.AssignVariableOp(resource=variable.handle, value=value)
         return made
 
     def _make(self, proto: schema.SavedVariable) -> tf.Variable:

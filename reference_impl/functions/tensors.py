@@ -13,7 +13,7 @@ from __future__ import annotations
 import ctypes
 import functools
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any, Optional, Union
 
@@ -54,6 +54,9 @@ _ADDRESSABLE = frozenset(
         "bfloat16",
     )
 )
+
+Value = Union[tf.Tensor, npt.NDArray[Any]]
+_ReadMany = Callable[[BundleReader, Sequence[str], "Copies"], Iterator[Value]]
 
 
 class Values:
@@ -96,6 +99,13 @@ class Values:
             value = self.read(key)
         tf.raw_ops.AssignVariableOp(resource=variable.handle, value=value)
 
+    def read_many(self, keys: Sequence[str], read: _ReadMany) -> Iterator[Value]:
+        """Return the values that `read` yields for plain eager variables with these keys.
+
+        Large values are complete after `finish`.
+        """
+        return read(self._reader, keys, self._copies)
+
     def finish(self) -> None:
         """Complete the assigned values. Raises the errors of `read`."""
         self._copies.finish()
@@ -127,10 +137,17 @@ class Copies:
 
         Raises the error of an earlier copy.
         """
-        self._pool = self._pool or ThreadPoolExecutor(_THREADS, "reference_impl_copies")
         # The tensor is passed along to keep its memory alive.
-        self._pending.append((self._pool.submit(_copy, reader, key, target, tensor), len(target)))
-        self._bytes += len(target)
+        self.run(functools.partial(_copy, reader, key, target, tensor), len(target))
+
+    def run(self, copy: Callable[[], None], size: int) -> None:
+        """Call a function that copies `size` bytes, in a thread.
+
+        Raises the error of an earlier copy.
+        """
+        self._pool = self._pool or ThreadPoolExecutor(_THREADS, "reference_impl_copies")
+        self._pending.append((self._pool.submit(copy), size))
+        self._bytes += size
         self._finish(_AHEAD)
 
     def drop(self) -> None:
@@ -174,9 +191,7 @@ def read_tensor(reader: BundleReader, key: str) -> tf.Tensor:
     return copied_once(reader, key, entry, dtype)
 
 
-def read_value(
-    reader: BundleReader, key: str, copies: Copies
-) -> Union[tf.Tensor, npt.NDArray[Any]]:
+def read_value(reader: BundleReader, key: str, copies: Copies) -> Value:
     """Return a value for a variable on the CPU.
 
     A large value is a tensor that `copies` is still filling.
@@ -185,13 +200,23 @@ def read_value(
     """
     entry = reader.entry(key)
     dtype = tf.dtypes.as_dtype(entry.dtype.number)
-    if not reader.is_plain(key) or dtype.name not in _ADDRESSABLE:
+    if not is_copied(reader, key, dtype):
         return read_tensor(reader, key)
     return (
-        array(reader, key, entry, dtype)
-        if entry.size < _LARGE
-        else copied_once(reader, key, entry, dtype, copies.add)
+        copied_once(reader, key, entry, dtype, copies.add)
+        if is_large(entry)
+        else array(reader, key, entry, dtype)
     )
+
+
+def is_copied(reader: BundleReader, key: str, dtype: tf.DType) -> bool:
+    """Return whether the stored bytes of a tensor can be copied into memory of TensorFlow."""
+    return reader.is_plain(key) and dtype.name in _ADDRESSABLE
+
+
+def is_large(entry: Entry) -> bool:
+    """Return whether a value is copied by a thread, into the memory of its tensor."""
+    return entry.size >= _LARGE
 
 
 def mapped_tensor(reader: BundleReader, key: str, verify: bool) -> Optional[tf.Tensor]:

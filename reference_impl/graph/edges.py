@@ -57,10 +57,13 @@ def parse_input(text: str, in_function: bool = False) -> Edge:
     """
     if text.startswith("^"):
         return Edge(text[1:], CONTROL)
-    name, colon, port = text.partition(":") if in_function else text.rpartition(":")
-    if colon and in_function:
+    if ":" not in text:  # most inputs
+        return Edge(text)
+    if in_function:
+        name, _, port = text.partition(":")
         return Edge(name, port)
-    return Edge(name, port.lstrip("0") or "0") if colon and _is_number(port) else Edge(text)
+    name, _, port = text.rpartition(":")
+    return Edge(name, port.lstrip("0") or "0") if _is_number(port) else Edge(text)
 
 
 def input_source(text: str, in_function: bool = False) -> str:

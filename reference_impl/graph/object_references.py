@@ -58,15 +58,24 @@ def references(node: schema.SavedObject) -> Iterator[int]:
     return (number for _, _, number, _ in typed_references(node))
 
 
+_Reference = tuple[int, str, str, int, tuple[str, ...]]  # a node, then as `typed_references`
+
+
+def _all_references(graph: schema.SavedObjectGraph) -> Iterator[_Reference]:
+    """Yield the number of each node with each of its `typed_references`."""
+    for number, node in enumerate(graph.nodes):
+        for reference in typed_references(node):
+            yield (number, *reference)
+
+
 def dangling(graph: schema.SavedObjectGraph) -> Iterator[tuple[int, str, int]]:
     """Yield the number of a node, a role, and the number of the node in that role, which does not
     exist.
     """
     count = len(graph.nodes)
-    for number, node in enumerate(graph.nodes):
-        for role, name, other, _ in typed_references(node):
-            if not 0 <= other < count:
-                yield number, _text(role, name), other
+    for number, role, name, other, _ in _all_references(graph):
+        if not 0 <= other < count:
+            yield number, _text(role, name), other
 
 
 def dangling_captures(graph: schema.SavedObjectGraph) -> Iterator[tuple[str, int]]:
@@ -101,20 +110,25 @@ _RULES = {
 
 
 def mistyped_references(graph: schema.SavedObjectGraph) -> Iterator[Mistyped]:
-    """Yield the references to nodes of a wrong kind.
+    """Return the references to nodes of a wrong kind.
 
     For example, a signature must be a function: ``the signature 'f' is object 3, which is not a
     function but a variable``. Skip numbers out of range.
     """
+    return _mistyped(graph, _all_references(graph))
+
+
+def _mistyped(
+    graph: schema.SavedObjectGraph, references: Iterable[_Reference]
+) -> Iterator[Mistyped]:
     kinds = [node.WhichOneof("kind") for node in graph.nodes]
-    for number, node in enumerate(graph.nodes):
-        for role, name, other, wanted in typed_references(node):
-            if wanted and 0 <= other < len(kinds) and kinds[other] not in wanted:
-                reason = (
-                    f"{_text(role, name)} is object {other}, which is not a {wanted[0]} but a"
-                    f" {kinds[other]}"
-                )
-                yield Mistyped(number, reason, _RULES.get(role))
+    for number, role, name, other, wanted in references:
+        if wanted and 0 <= other < len(kinds) and kinds[other] not in wanted:
+            reason = (
+                f"{_text(role, name)} is object {other}, which is not a {wanted[0]} but a"
+                f" {kinds[other]}"
+            )
+            yield Mistyped(number, reason, _RULES.get(role))
     for name, function in graph.concrete_functions.items():
         for other in function.bound_inputs:
             if 0 <= other < len(kinds) and kinds[other] in _FUNCTIONS:
@@ -166,14 +180,20 @@ def check(graph: schema.SavedObjectGraph, file: str) -> None:
     if not graph.nodes:
         reason = "the object graph is empty"
         raise MalformedError(reason, file=file, node="object_graph_def", rule="SM-OBJ-1")
-    for number, _, other in dangling(graph):
-        raise MalformedError(
-            f"refers to node {other} of {len(graph.nodes)}",
-            file=file,
-            node=f"object_graph_def.nodes[{number}]",
-            rule="SM-OBJ-2",
-        )
-    for number, reason, rule in (*_impossible_variables(graph), *mistyped_references(graph)):
+    count = len(graph.nodes)
+    typed = []  # the references that only nodes of some kinds can satisfy
+    for reference in _all_references(graph):
+        number, _, _, other, wanted = reference
+        if not 0 <= other < count:
+            raise MalformedError(
+                f"refers to node {other} of {count}",
+                file=file,
+                node=f"object_graph_def.nodes[{number}]",
+                rule="SM-OBJ-2",
+            )
+        if wanted:
+            typed.append(reference)
+    for number, reason, rule in (*_impossible_variables(graph), *_mistyped(graph, typed)):
         raise MalformedError(
             reason, file=file, node=Paths(graph.nodes).from_root(number), rule=rule
         )

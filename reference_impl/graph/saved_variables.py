@@ -14,9 +14,9 @@ from reference_impl.format.container.files import AnyPath
 from reference_impl.format.values import dtypes, structure
 from reference_impl.format.values.shapes import covers, shape_of, shape_text
 
-_ENUMS = {
-    "synchronization": schema.VariableSynchronization,
-    "aggregation": schema.VariableAggregation,
+_NUMBERS = {
+    "synchronization": frozenset(schema.VariableSynchronization.values()),
+    "aggregation": frozenset(schema.VariableAggregation.values()),
 }
 
 
@@ -35,9 +35,9 @@ def invalid_settings(variable: schema.SavedVariable | schema.VariableDef) -> Opt
     """Return the synchronization or aggregation of a definition that does not exist, or None if
     both exist.
     """
-    for name, enum in _ENUMS.items():
+    for name, numbers in _NUMBERS.items():
         number = getattr(variable, name)
-        if number not in enum.values():
+        if number not in numbers:
             return f"no {name} has the number {number}"
     return None
 

@@ -246,6 +246,15 @@ class BundleReader:
         """Return whether numbers are stored in the byte order of this machine."""
         return self._order == tensor_data.NATIVE_ORDER
 
+    def place(self, key: str) -> str:
+        """Return the shard that has the bytes of a tensor, after checking that it has all of them.
+
+        The tensor is not partitioned. Raises the errors of `read`, except ChecksumError.
+        """
+        entry = self.entry(key)
+        self._data(_raw(key), entry)
+        return shard_file(self.prefix, entry.shard, self.num_shards)
+
     def copy(self, key: str, target: npt.NDArray[Any]) -> None:
         """Copy the bytes of a plain tensor into a contiguous array of as many bytes, and verify the
         copy, in one pass.
