@@ -24,7 +24,7 @@ tensor_arrays   reads and writes elements of the arrays of TF 1.x
 windows         the windows of convolutions and pools
 patterns        patterns of RE2 in Python's re
 examples        reads tf.Example messages
-datasets        a dataset of tf.data gives its elements anew for each iteration
+datasets        a dataset of tf.data gives its elements again for each iteration
 philox          the generator of stateless random ops
 op_definitions.pbtxt   the OpDefs of our ops and of those that rewriting adds
 """

@@ -1,4 +1,4 @@
-"""Datasets of ``tf.data``: a value that gives its elements anew for each iteration.
+"""Datasets of ``tf.data``: a value that gives its elements again for each iteration.
 
 For example, the elements of ``Dataset.range(3).batch(2)`` are the lists ``[array([0, 1])]`` and
 ``[array([2])]``: one value for each component.

@@ -89,7 +89,7 @@ def load(
       SavedModelError: the directory is not a SavedModel, is damaged, or uses an unknown feature;
         the class says which. A load that meets a replacement of the directory by another export
         begins again. A FileAccessError says that it met one each time, or once in a `tf.Graph`,
-        where what was made would stay.
+        where the objects made so far would stay.
 
     RFC: API-01, DR-02, V1-04, V1-05, V1-07
     """

@@ -55,7 +55,7 @@ class LoadOptions:
       keep_variable_devices: place variables on the devices that the file names.
       only: load a part: ``"signatures"``, or paths of objects like ``"encoder.call"``,
         ``"layers.0"``, ``"signatures.predict"``. Only these objects and everything they need are
-        read, made and initialised. The paths are those of `reference_impl.loading.selection`.
+        read, made and initialised. `reference_impl.loading.selection` describes the paths.
       io_device: the device whose file system is read; it must be one of this process, which reads
         the files.
       machine_ops: what to do with a model whose initialisers do more to the machine than read the

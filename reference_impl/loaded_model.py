@@ -34,8 +34,8 @@ class LoadedModel(Protocol):
     """The object that `reference_impl.load` returns.
 
     The root of a TF 2 model has the attributes of the saved object that can be saved. If the saved
-    object was a list, a dict, a tuple or a variable, so is the root; it then has the attributes
-    below except the lists of variables. The root of a TF 1.x model is a
+    object was a list, a dict, a tuple or a variable, the root is one too, and has the
+    attributes below except the lists of variables. The root of a TF 1.x model is a
     `reference_impl.v1.root.V1Root`.
 
     Attributes:

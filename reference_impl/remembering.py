@@ -1,5 +1,5 @@
-"""A cache for what a process looks up in something that grows: a registry of TensorFlow, the
-programs of a machine.
+"""A cache for lookups in something that grows: a registry of TensorFlow, the programs of a
+machine.
 
 `tf.load_op_library` and imports of packages register ops while a process runs, and packages are
 installed. So the cache keeps what was found, and never the answer that there is nothing: a look-up

@@ -1,5 +1,5 @@
-"""Children whose names are those of attributes that Python or TensorFlow use: they are kept beside
-the attributes.
+"""Children named like attributes that Python or TensorFlow use: they are kept beside the
+attributes.
 
 An attribute of an object takes the place of a method of its class. A child called
 ``_trackable_children`` would be called by every save, one called ``_lookup_dependency`` by the load

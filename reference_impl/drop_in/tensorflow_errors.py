@@ -58,8 +58,8 @@ class AlsoTensorFlowError(SavedModelError):
 
 @contextlib.contextmanager
 def about_files() -> Iterator[None]:
-    """Raise an error about files as an error of the same name that also derives from what
-    TensorFlow raises in its place.
+    """Raise an error about files as an error of the same name that also derives from the
+    class that TensorFlow raises in its place.
     """
     try:
         yield
@@ -71,8 +71,8 @@ def about_files() -> Iterator[None]:
 
 
 def equivalent(error: SavedModelError) -> Optional[SavedModelError]:
-    """Return an error about files as an error of the same name that also derives from what
-    TensorFlow raises in its place; None for any other error.
+    """Return an error about files as an error of the same name that also derives from the
+    class that TensorFlow raises in its place; None for any other error.
     """
     theirs = _theirs(error)
     if not theirs or isinstance(error, tf.errors.OpError):

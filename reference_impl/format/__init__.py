@@ -34,7 +34,7 @@ Rooms and modules:
     schema/     the messages of the format: our `.proto` files and the classes made from them
     wire        the untyped wire format of messages: variable-length integers and fields
     names       names that the format reserves, and the parts of generated names
-    limits      every limit on what is read from a SavedModel
+    limits      every limit on reading a SavedModel
     errors      the errors about bytes; `error_text` has the texts inside their messages
     extension   the message that `reference_impl.extension` stores in a MetaGraph
 """

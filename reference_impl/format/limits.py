@@ -1,4 +1,4 @@
-"""Every limit on what is read from a SavedModel, with its reason.
+"""Every limit on reading a SavedModel, with its reason.
 
 Readers look a value up when they need it, so a program that trusts its models may raise it:
 `limits.SAVED_MODEL_BYTES = ...`. Data over a limit is refused with a LimitError that names the
@@ -157,7 +157,7 @@ RESTORE_CALL_DEPTH = 64
 SIGNATURE_REACH_STEPS = 2 * 10**7
 
 # To find the effects of a model on the machine; beyond it, the time of an effect is unknown. The
-# second number is that of different arguments for which one function is visited.
+# second number counts the different arguments for which one function is visited.
 EFFECT_STEPS = 10**6
 EFFECT_ARGUMENTS = 8
 

@@ -52,7 +52,7 @@ _OF_A_PROCESS = re.compile(rf"CustomGradient-\d+|.*{LOAD_MARK}\d+", re.DOTALL)
 _LOAD_MARKS = re.compile(rb"(?:%b\d+)+\Z" % LOAD_MARK.encode())
 
 # Attributes of nodes: why a function keeps control flow of TF 1.x, and why a node stays an
-# operation on a TensorArray. They stand at nodes because tf.saved_model.load refuses unknown
+# operation on a TensorArray. Nodes have them because tf.saved_model.load refuses unknown
 # attributes of functions
 V1_CONTROL_FLOW, V1_TENSOR_ARRAY = "_v1_control_flow", "_v1_tensor_array"
 

@@ -105,7 +105,7 @@ class LoadContext:
     def tensor(self, proto: schema.TensorProto, node: str) -> tf.Tensor:
         """Return the tensor of a TensorProto in the MetaGraph.
 
-        Errors name `node`; they are those of `specs.tensor_to_tf`.
+        Errors come from `specs.tensor_to_tf`, and name `node`.
 
         Raises LimitError also if all tensors together claim much more memory than space in the
         file.

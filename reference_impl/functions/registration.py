@@ -26,7 +26,7 @@ def register(library: FunctionLibrary, name: FileName) -> LiveName:
     Raises MissingKeyError, CycleError.
 
     A function that was registered before its ops were is registered again: its copy for the runtime
-    depends on what the ops declare.
+    depends on the declarations of the ops.
     """
     live = library.live_name(name)
     if live not in library.registered or library.incomplete:

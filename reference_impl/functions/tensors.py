@@ -112,8 +112,8 @@ class Copies:
     """Copies of large values, made by threads while a load continues.
 
     Their tensors may be passed on to code that does not read them before `finish`. Copying releases
-    the GIL, the checksum does not: if two threads alternate between both, the time is that of the
-    slower step. The benchmark "load: 1 GiB of weights" (docs/evidence/benchmarks.md) takes a third
+    the GIL, the checksum does not: if two threads alternate between both, the slower step decides
+    the time. The benchmark "load: 1 GiB of weights" (docs/evidence/benchmarks.md) takes a third
     longer without them.
     """
 

@@ -20,7 +20,7 @@ class Damage(NamedTuple):
     """The damaged parts of a graph.
 
     Attributes:
-      nodes: the names of damaged nodes of the main graph, with what is wrong with them.
+      nodes: the names of damaged nodes of the main graph, with the fault of each.
       functions: the names of functions that have a damaged node.
     """
 

@@ -76,7 +76,7 @@ class NodeBuilder:
     ) -> schema.NodeDef:
         """Add a call of a function; return its NodeDef.
 
-        By default its name is that of the op, and the signature, an OpDef, decides about
+        By default it is named like the op, and the signature, an OpDef, decides about
         `is_stateful`.
         """
         stateful = signature.is_stateful if is_stateful is None else is_stateful

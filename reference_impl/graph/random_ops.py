@@ -1,8 +1,8 @@
-"""Ops that draw random numbers, by what determines the numbers.
+"""Ops that draw random numbers, by the source of the numbers.
 
 A seeded op draws the same numbers in each process only if its node has a seed. An op of a generator
-takes its seed from a variable, which a checkpoint stores. The seed of an unseeded op is that of the
-machine. Stateless ops are none of these: their seed is an input.
+takes its seed from a variable, which a checkpoint stores. The machine gives the seed of an unseeded
+op. Stateless ops are none of these: their seed is an input.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ StatefulStandardNormalV2 StatefulTruncatedNormal StatefulUniform StatefulUniform
 StatefulUniformInt"""
 # Without a seed, or with one of 0, each process draws other numbers.
 SEEDED_OPS = frozenset(_SEEDED.split())
-# The seed is that of the machine.
+# The machine gives the seed.
 UNSEEDED_OPS = frozenset(
     {"NonDeterministicInts", "AnonymousRandomSeedGenerator", "AnonymousSeedGenerator"}
 )

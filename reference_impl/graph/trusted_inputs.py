@@ -82,8 +82,8 @@ def guard(function: schema.FunctionDef) -> None:
 
 
 def faults(nodes: Sequence[schema.NodeDef]) -> Iterator[tuple[schema.NodeDef, str]]:
-    """Yield the nodes of a body that take a constant for one element which is none, with what is
-    wrong.
+    """Yield the nodes of a body that take a constant for one element which is none, with the
+    fault.
     """
     takers = [node for node in nodes if node.op in OF_ONE_ELEMENT]
     constants = (

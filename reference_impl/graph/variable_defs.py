@@ -49,7 +49,7 @@ def trainable_nodes(
     """Return the nodes of the trainable variables: as their definitions say, or before TensorFlow
     1.9 their collection.
 
-    `file` and `lenient` are those of `variable_defs`.
+    `file` and `lenient` are as in `variable_defs`.
     """
     written = re.match(r"(\d+)\.(\d+)", meta_graph.meta_info_def.tensorflow_version)
     if written and tuple(map(int, written.groups())) < (1, 9):  # definitions had no such field yet

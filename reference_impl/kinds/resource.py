@@ -208,7 +208,7 @@ class LoadedResource(api.Resource):
         made = self.functions[CREATE]()
         if not isinstance(
             made, tf.Tensor
-        ):  # of any dtype: TensorFlow saves a number for what initialises a TF 1.x model
+        ):  # of any dtype: TensorFlow saves a number for the initialiser of a TF 1.x model
             reason = "creates a resource and does not return a handle"
             raise MalformedError(reason, node=self.functions[CREATE].saved_name, clause="RES-03")
         return made

@@ -206,7 +206,7 @@ class LoadedObject(api.Searchable):
 
     ``variables``, ``trainable_variables`` and ``submodules`` are like those of a `tf.Module`;
     ``functions`` maps paths like ``encoder.call`` to the functions. A child of the model with one
-    of these names takes precedence. A child whose name is that of another attribute of Python or
+    of these names takes precedence. A child named like another attribute of Python or
     TensorFlow is not an attribute: ``obj["_trackable_children"]`` returns it, as ``obj[name]``
     returns every child. Calling the class makes another object like this one (see
     `reference_impl.extension.new_objects`).

@@ -21,7 +21,7 @@ trace or a reader of ``.graph`` needs a graph.
 A function holds its captures and the library. A root holds its children. A library holds
 FunctionDefs and the captures of custom gradients. Nothing holds a root: a function of a deleted
 root still works and keeps only the objects that it needs alive. A resource's own functions refer to
-the resource weakly. So the only reference cycles are those of the model itself, and deleting the
+the resource weakly. So the only reference cycles belong to the model itself, and deleting the
 last user of a model frees it at once.
 
 RFC: RES-01

@@ -8,8 +8,8 @@ escaped.
 
 A part includes everything that a named object needs: its children, the captures of its functions
 and of their gradients, the functions that create and fill its tables, the slots of its optimizer.
-Objects on the path from the root are loaded without their other children, and so are those on the
-path to a captured variable, so that the part can be saved again. A list that is loaded in part has
+Objects on the path from the root, and on the path to a captured variable, are loaded without their
+other children, so that the part can be saved again. A list that is loaded in part has
 None for its other elements.
 
 RFC: DR-03

@@ -31,7 +31,7 @@ def tell_graph(watch: Watch, load: LoadContext) -> None:
 
 
 def tell_made(watch: Watch, load: LoadContext, number: int, made: Any) -> None:
-    """Tell what was made of a node."""
+    """Tell which object was made for a node."""
     node = load.graph.nodes[number]
     rule = load.kinds[number].message.clause
     if isinstance(made, LoadedOptimizer):
@@ -56,7 +56,7 @@ def tell_left_out(watch: Watch, load: LoadContext, numbers: Optional[frozenset[i
 
 
 def tell_children(watch: Watch, load: LoadContext, number: int) -> None:
-    """Tell which children an object has got. The traces of a function are told as objects."""
+    """Tell which children an object has got. The traces of a function are reported as objects."""
     if load.kinds[number].message in (FUNCTION, BARE_CONCRETE_FUNCTION):
         return
     names = list(load.children(number))
@@ -72,7 +72,7 @@ def tell_captures(watch: Watch, load: LoadContext, name: str, numbers: Iterable[
 
 
 def _text(load: LoadContext, node: schema.SavedObject) -> str:
-    """Return the kind of a node with what its message says of it."""
+    """Return the kind of a node with the facts of its message."""
     index, assets = node.asset.asset_file_def_index, load.assets.definitions
     if node.HasField("asset") and 0 <= index < len(assets):
         return f"asset {assets[index].filename}"

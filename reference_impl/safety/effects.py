@@ -228,7 +228,7 @@ class Search:
         self.objects = objects
         self.relevant: Optional[Collection[str]] = None  # functions worth entering; None for all
         self.steps = 0
-        # The effect of each op; the effects of a function are those of its nodes.
+        # The effect of each op; a function has the effects of its nodes.
         self.effect = functools.cache(lambda op: op_effect(op, self.library.functions))
         self._assets = assets
         self.found: dict[tuple[Optional[str], str, str], Sighting] = {}

@@ -108,8 +108,8 @@ class Sizes:
         """Return whether the numbers of a node's output may have a product of more than `limit`, as
         far as that is known.
 
-        Numbers that do not follow from constants count as small: the bound of the size of what a
-        loop returns, for example, is the product of the sizes of all its inputs.
+        Numbers that do not follow from constants count as small: the bound of the size of a
+        loop's results, for example, is the product of the sizes of all its inputs.
         """
         return node.name not in self._crude and limit < self._values.get(node.name, 1) < _HUGE
 

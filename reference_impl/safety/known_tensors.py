@@ -1,7 +1,7 @@
 """What is known of a tensor before anything runs: its dtype, its shape and, if it is small, its
 numbers.
 
-`OPS` computes that for the output of a node from what is known of its inputs. The bounds of
+`OPS` computes that for the output of a node from the known parts of its inputs. The bounds of
 `folded_sizes` may be too high; here a shape is the one that the tensor will have, and anything else
 is unknown.
 """
@@ -453,7 +453,7 @@ def _joined(node: schema.NodeDef, inputs: Sequence[Known]) -> Known:
     shape = _broadcast([known.shape for known in inputs])
     if shape is None:
         return UNKNOWN
-    # A scalar is joined to each element of the others.
+    # A scalar is joined to each element of the other inputs.
     text = sum(known.text * (math.prod(shape) // max(known.size, 1)) for known in inputs)
     return Known(schema.DT_STRING, shape, text=min(text, _HUGE))
 

@@ -1,8 +1,8 @@
-"""Find what a load makes that is larger than memory should be: tensors whose size follows from
+"""Find tensors that a load makes and that are larger than memory should be: their size follows from
 constants.
 
-Functions are followed with what is known of their arguments, through calls, branches and loops, as
-a load runs them: a loop whose condition is known is followed round by round. What is not known
+Functions are followed with the known parts of their arguments, through calls, branches and loops,
+as a load runs them: a loop whose condition is known is followed round by round. An unknown size
 counts as nothing, so that a sound model is never refused; where that hides the size of a tensor,
 the node is among the results all the same, as unmeasured.
 """
@@ -263,7 +263,7 @@ class LoadSizes:
                 break
             self._total = before  # what a round makes is freed after it
             state = self._call(body, state)
-        # It is not known how often it goes on: only what no round changes stays known.
+        # The number of further rounds is not known: only values that no round changes stay known.
         while True:
             after = self._call(body, state)
             kept = [_either(known) for known in zip(state, after)]

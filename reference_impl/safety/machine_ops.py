@@ -37,7 +37,7 @@ class MachineOpWarning(UserWarning):
 
 
 class Running(NamedTuple):
-    """A function that a load runs, with what is known of its arguments.
+    """A function that a load runs, with the known parts of its arguments.
 
     Attributes:
       label: its name in a report, for example ``init op``.

@@ -1,10 +1,10 @@
 """Which ops make tensors of a size that a number gives them: an input, an attribute, or the content
 of a file.
 
-`known_tensors` has rules for most of them. ``UNMEASURED`` has the others, each with what decides
-its size. ``BOUNDED`` has ops that take such a number too, but make no more than a small multiple of
-their inputs. A test holds the three against the registry of TensorFlow, so that a new op is
-noticed.
+`known_tensors` has rules for most of them. ``UNMEASURED`` has the others, each with the operand
+that decides its size. ``BOUNDED`` has ops that take such a number too, but make no more than a
+small multiple of their inputs. A test holds the three against the registry of TensorFlow, so that a
+new op is noticed.
 """
 
 from __future__ import annotations
@@ -192,7 +192,7 @@ BOUNDED = _ops(
     "SparseReshape SparseSlice SparseSoftmax SparseSparseMaximum SparseSparseMinimum SparseSplit"
     " SparseTensorDenseAdd",
     "SparseToSparseSetOperation",
-    # Containers that are empty when they are made, and what is taken out of them.
+    # Containers that are empty when they are made, and the elements taken out of them.
     "AccumulatorTakeGradient AnonymousMutableHashTableOfTensors Barrier BarrierTakeMany"
     " ConditionalAccumulator EmptyTensorList",
     "FIFOQueue FIFOQueueV2 MutableHashTableOfTensors MutableHashTableOfTensorsV2 PaddingFIFOQueue"

@@ -26,7 +26,7 @@ The functions of an export:
     traces               a concrete function, described for an export; traced_graphs, traced_shapes
     tree_functions       adds the functions of the tree; signature_wrapper, cached_reads, replicas
     export_library       the FunctionDefs, under names of the export; function_sources tells where
-                         they come from, process_numbers and node_defaults what is left out,
+                         they come from, process_numbers and node_defaults the parts left out,
                          shared_names which names resources get
     exported_gradients   adds custom gradients; gradients, gradient_names, gradient_sites
     closed_library,      the same after all functions were added

@@ -168,7 +168,7 @@ class _Builder:
         """Add the aliases of functions' traces, including traces that only signatures or other
         functions call.
 
-        Loaded functions keep the aliases of their file, except those that the caller gives anew.
+        Loaded functions keep the aliases of their file, except those that the caller replaces.
         """
         aliases = self._out.meta_info_def.function_aliases
         for alias, names in self._functions.library.file_aliases().items():

@@ -1,7 +1,7 @@
 """Numbers of the process in the names inside a traced function.
 
 TensorFlow writes its counter of unique numbers into names of arguments and nodes. An export would
-then depend on what the process did before, and two exports of one object would differ.
+then depend on earlier work of the process, and two exports of one object would differ.
 
 RFC: FN-17
 """

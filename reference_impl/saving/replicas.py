@@ -67,7 +67,7 @@ class ReplicaMerger:
         Raises:
           SaveError: a function uses replicas in a way that is impossible with one variable. Or a
             function that was not traced for an input signature updates them, so that its trace may
-            be that of one replica.
+            belong to one replica.
         """
         using = {number: item for number, item in functions.items() if item.replicas}
         self._use_first_replica(using, expand)

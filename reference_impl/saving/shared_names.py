@@ -1,7 +1,7 @@
 """The shared names of resources in an export.
 
 TensorFlow makes shared names from the author's paths, or from random or running numbers. In an
-export the name of a resource is that of its object: ``root.table``. Resources that shared a name
+export a resource is named after its object: ``root.table``. Resources that shared a name
 still do.
 
 RFC: RES-14, RP-06

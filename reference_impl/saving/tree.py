@@ -31,7 +31,7 @@ from reference_impl.saving.walk import ObjectGraphWalk
 
 
 class FoundObject(NamedTuple):
-    """An object on its way into a tree; the fields are those of its `Node`."""
+    """An object on its way into a tree, with the fields of its `Node`."""
 
     object: Any
     path: str

@@ -30,8 +30,8 @@ def checkpointed(obj: object) -> dict[str, dict[str, tf.Tensor]]:
 
 
 def _made_by(factory: Any, name: str) -> Iterator[tuple[str, tf.Tensor]]:
-    """Yield name and tensor of what a factory makes, or of what stands in its place: saveables, or
-    a variable.
+    """Yield name and tensor of the saveables that a factory makes, or of the saveables or the
+    variable in its place.
     """
     if is_variable(factory):
         yield name, factory.read_value()

@@ -24,8 +24,8 @@ from reference_impl.v1.reading.selection import Part
 
 
 class LiveProgram:
-    """A program of a TF 1.x MetaGraph with its state. The steps of a load share it, and so do the
-    methods of the loaded root.
+    """A program of a TF 1.x MetaGraph with its state. The steps of a load and the methods of the
+    loaded root share it.
 
     Attributes:
       program: what was read.

@@ -96,7 +96,7 @@ class Feeds:
     """The arguments of a pruned function.
 
     Attributes:
-      named: (argument, tensor name), in the order of the FunctionDef's arguments, which is that of
+      named: (argument, tensor name), in the order of the FunctionDef's arguments, which follows
         the sorted argument names.
       keywords: the names of the arguments for callers, in the same order; None if only the
         structure counts.

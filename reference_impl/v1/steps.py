@@ -35,7 +35,7 @@ def tell_program(watch: Watch, program: Program) -> None:
 
 
 def tell_state(watch: Watch, program: Program, state: Mapping[str, Any]) -> None:
-    """Tell what was made of each asset, variable and resource, by the name of its node."""
+    """Tell which object was made for each asset, variable and resource, by the name of its node."""
     for edge, filename in program.assets.items():
         said = f"asset {filename}, made as Asset"
         watch.tell("object", program.file, edge.source, said, "V1-12")

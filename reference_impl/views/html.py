@@ -1,6 +1,6 @@
 """Small pieces of HTML for notebooks: a block, a table, a folded section.
 
-Names in a model are untrusted. Every text is escaped and stands in ``<code>``, which notebooks do
+Names in a model are untrusted. Every text is escaped and inside ``<code>``, which notebooks do
 not search for formulas either. No colours are set, so a block is readable on light and dark pages.
 """
 
@@ -57,7 +57,7 @@ def listed(texts: Iterable[object]) -> str:
 def table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     """Return a table, or "" without rows.
 
-    Cells are HTML; only the first rows are shown, with the number of the others.
+    Cells are HTML; only the first rows are shown, with the number of further rows.
     """
     found = list(rows)
     if not found:

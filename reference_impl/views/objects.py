@@ -24,7 +24,7 @@ def objects(
 ) -> tuple[ObjectNode, ...]:
     """Describe every node of the object graph in the order of their ids.
 
-    `keys` are those of `object_graph.checkpoint_keys`.
+    `keys` come from `object_graph.checkpoint_keys`.
     """
     found = []
     more = _extension_details(extension) if extension is not None else {}
@@ -55,7 +55,7 @@ def _extension_details(extension: schema.Extension) -> dict[int, dict[str, Any]]
 
 
 def node_text(node: schema.SavedObject) -> str:
-    """Return the kind of a node with what its message says, e.g. ``variable float32[2,3]``."""
+    """Return the kind of a node with the facts of its message, e.g. ``variable float32[2,3]``."""
     kind = node_kinds.of_node(node)
     if kind is None:
         return node.WhichOneof("kind") or "no kind"

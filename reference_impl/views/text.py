@@ -160,10 +160,10 @@ def parameter_names(spec: Optional[schema.FunctionSpec]) -> list[str]:
 def bound_arguments(
     names: Sequence[str], trace: schema.SavedConcreteFunction
 ) -> list[tuple[str, schema.StructuredValue]]:
-    """Return the arguments of a trace with the parameters that they belong to; '' for those of
+    """Return the arguments of a trace with the parameters that they belong to; '' for arguments of
     ``*args``.
 
-    `names` are those of the positional parameters. Keywords come last, sorted.
+    `names` belong to the positional parameters. Keywords come last, sorted.
     """
     signature = list(trace.canonicalized_input_signature.tuple_value.values)
     positional = list(signature[0].tuple_value.values) if signature else []
@@ -178,7 +178,7 @@ def bound_arguments(
 def trace_text(name: str, names: Sequence[str], trace: schema.SavedConcreteFunction) -> str:
     """Return one trace of a function as a Python declaration.
 
-    `names` are those of its positional parameters.
+    `names` belong to its positional parameters.
     """
     arguments = [_argument(*bound) for bound in bound_arguments(names, trace)]
     return f"{name}({', '.join(arguments)}) -> {value_text(trace.output_signature)}"

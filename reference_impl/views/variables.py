@@ -35,7 +35,7 @@ def object_variables(
 ) -> tuple[Variable, ...]:
     """Describe the variables of an object graph, reachable ones first.
 
-    `keys` are those of `object_graph.checkpoint_keys`. Without a key and a checkpoint (`entries`),
+    `keys` come from `object_graph.checkpoint_keys`. Without a key and a checkpoint (`entries`),
     the key is derived from the path.
     """
     restored = {item.key: item for item in plan}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shlex
+import shutil
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -196,13 +197,26 @@ def _answers(
     from savedmodel_kit.consumer import ResultsError, ask_all, read_results
 
     if consumer is not None:
-        return ask_all(shlex.split(consumer), opened.models(), limit)
+        return ask_all(_words_of(consumer), opened.models(), limit)
     if results is None:
         return {}
     try:
         return read_results(results)
     except ResultsError as error:
         raise click.BadParameter(str(error), param_hint="--results") from error
+
+
+def _words_of(consumer: str) -> list[str]:
+    """Return the words of a command line, whose first names a program that exists."""
+    try:
+        words = shlex.split(consumer)
+    except ValueError as error:
+        reason = f"{consumer!r} is not a command line: {error}"
+        raise click.BadParameter(reason, param_hint="--consumer") from error
+    if not words or shutil.which(words[0]) is None:
+        reason = f"{words[0] if words else ''!r} is not a program"
+        raise click.BadParameter(reason, param_hint="--consumer")
+    return words
 
 
 def _scored(

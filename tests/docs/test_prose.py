@@ -50,3 +50,11 @@ def test_a_program():
     )
     found = sorted(item.rule for item in prose.of_program("module.py", source))
     assert found == ["is no", "is no", "old word", "whoever"]
+
+
+def test_a_module_that_is_read_as_text():
+    """All rules hold in the docstrings and comments of the reference packages."""
+    source = '"""Read it, hence."""\n# The keys are those of a map.\n'
+    for package in prose.READ_AS_TEXT:
+        found = [item.rule for item in prose.of_program(f"{package}/module.py", source)]
+        assert found == ["is that of", "old word"]

@@ -157,7 +157,8 @@ def test_wrong_results(archive, tmp_path):
     assert "line 1: not JSON" in done.output
 
 
-def test_a_program_that_does_not_exist(archive):
-    done = run("check", archive, "--consumer", "/nowhere/reader")
-    assert done.exit_code == 4
-    assert "/nowhere/reader" in done.output
+@pytest.mark.parametrize("command", ["/nowhere/reader", "no-such-reader --json", "'", ""])
+def test_a_program_that_does_not_exist(archive, command):
+    done = run("check", archive, "--consumer", command)
+    assert done.exit_code == 64
+    assert (command.split(" ")[0] or "''") in done.output

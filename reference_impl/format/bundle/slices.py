@@ -23,7 +23,7 @@ FULL = (0, -1)
 
 
 def slice_key(name: bytes, part: Slice) -> bytes:
-    """Return the key under which the entry of a part stands in the index (SM-BUNDLE-16)."""
+    """Return the key of a part's entry in the index (SM-BUNDLE-16)."""
     out = [_ordered_number(0), _ordered_string(name), _ordered_number(len(part))]
     for start, length in part:
         out += (_ordered_signed(start), _ordered_signed(length))

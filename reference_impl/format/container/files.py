@@ -32,7 +32,7 @@ _KINDS = (
 
 
 def shown(path: AnyPath) -> str:
-    """Return a path as people are told it: relative if it is below the current directory."""
+    """Return a path as messages show it: relative if it is below the current directory."""
     return os.fspath(path).removeprefix(f"{Path.cwd()}{os.sep}")
 
 
@@ -199,7 +199,7 @@ def read(path: AnyPath, limit: str) -> bytes:
 
 
 def open_regular(path: AnyPath, limit: Optional[str] = None) -> BinaryIO:
-    """Open a regular file for reading. Arguments and errors are those of `read`."""
+    """Open a regular file for reading. Arguments and errors are as in `read`."""
     return os.fdopen(_descriptor(path, limit), "rb")
 
 
@@ -208,7 +208,7 @@ def map_file(
 ) -> Union[bytes, mmap.mmap]:
     """Map a regular file, or return `b""` for an empty file, which cannot be mapped.
 
-    Arguments and errors are those of `read`.
+    Arguments and errors are as in `read`.
 
     Writes to a `private` mapping change neither the file nor other mappings of it. Shortening a
     file while it is mapped kills the process that reads it (SIGBUS), as for every memory-mapped

@@ -70,7 +70,7 @@ class Asset(NamedTuple):
     """
 
     tensor: str  # name of the tensor that the loader feeds the path to
-    filename: str  # relative to assets/, as it stands in the MetaGraph
+    filename: str  # relative to assets/, as the MetaGraph has it
     path: Path  # absolute, checked to be below assets/
     exists: bool  # False means that the export cannot work
 

@@ -3,7 +3,7 @@ left behind.
 
 A staging directory is locked while its process lives, so an unlocked one is known to be abandoned
 on every machine that shares the file system. Where the system has no such locks, nothing is cleaned
-up. Errors are those of the system (OSError).
+up. Errors come from the system (OSError).
 
 RFC: API-04
 """

@@ -44,7 +44,7 @@ def parse(cls: type[M], data: bytes, file: File = None, node: Optional[str] = No
     # A map that was given one key twice has dropped a value and become smaller. Other encodings
     # that are no longer what they were (an explicit zero, a list not packed) are legal and rare
     # enough to be read a second time. So are unknown fields: an entry of a map that has one is left
-    # out of the map and written anew in any order by protobuf from 4 on.
+    # out of the map and written again in any order by protobuf from 4 on.
     if failure is None and message.ByteSize() == len(data):
         # Python's own implementation keeps such an entry in the map, smaller; and does not count
         # what it discards.

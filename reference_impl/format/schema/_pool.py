@@ -51,8 +51,8 @@ class Schema:
         """Return the class of a message of this pool, nested classes attached (not every
         implementation does it).
 
-        The class lives as long as the pool, and so do the classes of all messages that it can
-        contain. Protobuf alone would let the garbage collector take a class that nobody holds, and
+        The class, and the classes of all messages that it can contain, live as long as the
+        pool. Protobuf alone would let the garbage collector take a class that nobody holds, and
         make another one for the next message. Another thread that meets the class while it is taken
         apart ends the process (seen once, with protobuf 7.36: a NULL descriptor).
         """

@@ -60,7 +60,7 @@ def covers(
 
 
 def may_be_one(one: Shape, other: Shape) -> bool:
-    """Return whether two shapes, partly unknown, may be those of one tensor."""
+    """Return whether two shapes, partly unknown, may describe one tensor."""
     if one is None or other is None:
         return True
     return len(one) == len(other) and all(

@@ -195,7 +195,7 @@ def strings(proto: schema.TensorProto, most: int) -> Optional[list[bytes]]:
     """Return the first `most` elements of a tensor of strings in one list, without NumPy; None for
     a tensor of another type.
 
-    TensorFlow ignores listed elements that the shape has no place for, and so does this function.
+    Like TensorFlow, this function ignores listed elements that the shape has no place for.
     Raises ShapeError.
     """
     if proto.dtype != schema.DT_STRING:

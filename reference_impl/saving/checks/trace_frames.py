@@ -50,7 +50,7 @@ def traced_codes(function: tf.types.experimental.ConcreteFunction) -> list[types
 
 
 def _innermost(codes: Sequence[types.CodeType]) -> list[types.CodeType]:
-    """Return the code objects that contain none of the others.
+    """Return the code objects that contain no other one.
 
     AutoGraph tells no names of lambdas.
     """

@@ -7,8 +7,8 @@ tells it. The walk starts at the Python function, and goes to values that
 - the code names: globals, variables of enclosing functions, default values, arguments of
   `functools.partial`;
 - the code may read from an object that the walk has reached, because it loads an attribute of that
-  name. Methods and properties found so are read in turn, and what a framework calls by itself
-  (``call`` of a layer, ``__getitem__``) is too;
+  name. Methods and properties that are found in this way are read in turn, and also those
+  that a framework calls by itself (``call`` of a layer, ``__getitem__``);
 - are elements of a container that the walk has reached. If the code names keys of a dict, only
   these.
 

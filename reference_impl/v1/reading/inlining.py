@@ -5,9 +5,9 @@ loads. A session finds such a table by its shared name. A function that is expor
 the handle as a capture. So the node that makes it must be in the main graph, where
 :class:`reference_impl.v1.reading.program.Program` looks for state.
 
-All other calls are kept, and so are calls with their own gradient or dtypes, recursive calls, and
-handles made in the branch or body of an If or While. `reference_impl.saving.checks.hidden_state`
-refuses state that would be lost with them.
+All other calls are kept: calls with their own gradient or dtypes, recursive calls, and handles
+made in the branch or body of an If or While. `reference_impl.saving.checks.hidden_state` refuses
+state that would be lost with them.
 
 RFC: V1-17
 """

@@ -105,8 +105,8 @@ def rewrite_references(graph: Graph, ops: OpTable, fetched: Iterable[Edge]) -> R
     Args:
       graph, ops: the main graph, and the descriptions of its ops.
       fetched: tensors that signatures fetch. A variable that is updated on the way to one of them
-        is read anew by each consumer of its ``Identity`` too, since the buffer that Identity handed
-        out was the variable's own.
+        is also read again by each consumer of its ``Identity``, since the buffer that Identity
+        handed out was the variable's own.
     """
     _rewrite_handles(graph)
     if not any(node.op in REFERENCE_OPS for node in graph):
@@ -133,7 +133,7 @@ def _updated_variables(graph: Graph, fetched: Iterable[Edge]) -> frozenset[str]:
     """Return the names of the variables that are updated on the way to the fetched tensors."""
     finder = _References(graph, frozenset())
     sound = {node.name: node for node in graph}
-    # What leads nowhere is told by the function that needs it.
+    # The function that needs an edge which leads nowhere reports it.
     needed = reachable(
         [ref.source for ref in fetched],
         lambda name: map(input_source, sound[name].input if name in sound else ()),

@@ -12,7 +12,7 @@ take a counter and a limit first (-1: no limit), as TensorFlow's gradient of Whi
 loop variables, then the constants.
 
 Stateful nodes keep their number of runs: nodes of the predicate run once more than nodes of the
-body. A graph in which a stateful node belongs to both or to neither is not changed.
+body. If a stateful node belongs to both or to neither, the graph is not changed.
 
 RFC: V1-11
 """
