@@ -1,5 +1,6 @@
 """Faster twins of plain code, which is the text to read and decides what is right.
 
+    calls           calls whose arguments are the tensors that a function takes
     variables       all plain variables of a load in three passes
 
 Each twin does the same as its plain code, by a test that compares the two, and has a row in
