@@ -122,8 +122,8 @@ def names_in_graph(graph: schema.GraphDef) -> set[str]:
 
 @dataclass(frozen=True)
 class Mentions(Generic[Name]):
-    """What the nodes of a function name: their ops, the functions that they call in order of first
-    mention, and every name that may be a function (see `named_by`).
+    """The ops of the nodes of a function, the functions that they call, in order of first mention,
+    and every name that may be that of a function (see `named_by`).
     """
 
     ops: frozenset[str]
