@@ -123,7 +123,7 @@ def names_in_graph(graph: schema.GraphDef) -> set[str]:
 @dataclass(frozen=True)
 class Mentions(Generic[Name]):
     """The ops of the nodes of a function, the functions that they call, in order of first mention,
-    and every name that may be that of a function (see `named_by`).
+    and every name that may be a function's (see `named_by`).
     """
 
     ops: frozenset[str]
