@@ -1,5 +1,6 @@
 """Faster twins of plain code, which is the text to read and decides what is right.
 
+    calls           calls whose arguments are the tensors that a function takes
     variables       all plain variables of a load, one pass for each step
     values          their values: neighbours in a file together, large ones in few jobs of threads
     checksum        CRC-32C without the interpreter's lock

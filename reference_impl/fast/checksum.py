@@ -16,14 +16,15 @@ import numpy.typing as npt
 
 from reference_impl.format.bundle.checksum import crc32c_of_array
 
+_CHECK, _CHECKSUM = b"123456789", 0xE3069283  # the check value of CRC-32C, as catalogues give it
 _Extend = Callable[[int, int, int], int]  # of a checksum, an address and a number of bytes
 
 
 def _c_function() -> Optional[_Extend]:
     """Return `crc32c_extend` of the C library in google_crc32c.
 
-    Return None if the package is pure Python, or if the system does not search the libraries that
-    an extension module is linked to (Windows).
+    Return None if the package is pure Python, if the system does not search the libraries that an
+    extension module is linked to (Windows), or if a function of that name computes something else.
     """
     try:
         from google_crc32c import _crc32c
@@ -33,7 +34,7 @@ def _c_function() -> Optional[_Extend]:
         return None
     found.restype = ctypes.c_uint32
     found.argtypes = (ctypes.c_uint32, ctypes.c_void_p, ctypes.c_size_t)
-    return found
+    return found if found(0, _CHECK, len(_CHECK)) == _CHECKSUM else None
 
 
 _EXTEND = _c_function()

@@ -12,7 +12,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import inspect
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Optional
 
@@ -64,9 +64,7 @@ class Binder:
 
         Raises BindingError: an argument is missing, unknown or given twice; the message names it.
         """
-        if not kwargs and len(args) == self._only_positional:
-            return args, kwargs
-        if not args and kwargs.keys() == self._only_keywords:
+        if self.takes_as_given(args, kwargs):
             return args, kwargs
         try:
             bound = self.signature.bind(*args, **kwargs)
@@ -78,6 +76,14 @@ class Binder:
             raise BindingError(reason, node=self.name) from None
         bound.apply_defaults()
         return bound.args, bound.kwargs
+
+    def takes_as_given(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> bool:
+        """Return whether arguments are in their canonical form for sure: all of them positional,
+        or all given by name.
+        """
+        if not kwargs and len(args) == self._only_positional:
+            return True
+        return not args and kwargs.keys() == self._only_keywords
 
     def without_defaults(self, args: tuple[Any, ...]) -> tuple[Any, ...]:
         """Return canonical arguments as early releases (at least 2.4) stored them: only arguments

@@ -65,6 +65,8 @@ class FunctionLibrary:
         # The tf.function of each rebuilt function; filled by `rebuild`.
         self.rebuilt: dict[FileName, Any] = {}
         self.watch: Optional[Watch] = None  # of the load, if somebody watches it
+        # Returns what takes the arguments of a registered function (`reference_impl.fast.calls`).
+        self.prepare_call: Optional[Callable[[Any], Optional[Callable[..., Any]]]] = None
         self.lock = threading.RLock()
         self.eager = tf.executing_eagerly()  # otherwise variables and functions belong to a graph
         # Functions in TensorFlow's runtime; filled by `registration`.

@@ -42,12 +42,15 @@ class _CallByName(NamedTuple):
       pack: makes the result of the flat results.
       results: the number of flat results.
       handles: the captures, or None if they have to be looked up at each call.
+      take: returns the tensors of a call with args and kwargs, or None for a call that must be
+        bound and converted; see `reference_impl.fast.calls`. None if every call must.
     """
 
     live: LiveName
     pack: Callable[..., Any]
     results: int
     handles: Optional[list[tf.Tensor]]
+    take: Optional[Callable[..., Optional[list[tf.Tensor]]]] = None
 
 
 def refuse_to_reduce(function: tf.types.experimental.Callable, _protocol: object) -> Any:
@@ -61,6 +64,7 @@ def refuse_to_reduce(function: tf.types.experimental.Callable, _protocol: object
     raise TypeError(f"the loaded function {function.saved_name!r} {reason}")
 
 
+@api.unconverted
 class RegisteredFunction(BoundFunction, api.RestoredConcreteFunction):
     """One trace of a loaded function, called by name.
 
@@ -155,12 +159,21 @@ class RegisteredFunction(BoundFunction, api.RestoredConcreteFunction):
         except Exception:  # a description must never fail
             return f"<ConcreteFunction {self.saved_name} at 0x{id(self):X}>"
 
-    @api.without_autograph
+    @api.unconverted
     def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
         """Call with the arguments of the Python function or with flat arguments.
 
         Raises BindingError if neither fits.
         """
+        call = self._by_name
+        if call is not None and call.take is not None and self.before_run is None:
+            tensors = None if self._needs_graph(False) else call.take(args, kwargs)
+            if tensors is not None:
+                return self._run_by_name(call, call.live, tensors)
+        return self._bind_and_run(args, kwargs)
+
+    @api.without_autograph
+    def _bind_and_run(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         if self.defaults and not args:
             kwargs = {**self.defaults, **kwargs}
         # A signature takes only keywords; its positional arguments are flat.
@@ -242,6 +255,10 @@ class RegisteredFunction(BoundFunction, api.RestoredConcreteFunction):
         if call is None or self.library.incomplete:  # what was not known may be known now
             call = self._by_name = self._prepared(len(tensors))
         live = self._live_for(tensors) if for_shapes and self._open else call.live
+        return self._run_by_name(call, live, tensors)
+
+    def _run_by_name(self, call: _CallByName, live: LiveName, tensors: list[tf.Tensor]) -> Any:
+        """Run the function that is registered as `live`, and build the structured result."""
         handles = self.captured() if call.handles is None else call.handles
         try:
             return call.pack(iter(api.call_registered(live, tensors + handles, call.results)))
@@ -283,7 +300,9 @@ class RegisteredFunction(BoundFunction, api.RestoredConcreteFunction):
         changing = self.is_distributed or any(
             isinstance(owner, weakref.ref) for owner in self.owners
         )
-        return _CallByName(live, pack, count, None if changing else handles)
+        prepare = None if self.library.incomplete else self.library.prepare_call
+        take = None if prepare is None else prepare(self)
+        return _CallByName(live, pack, count, None if changing else handles, take)
 
     @functools.cached_property
     def _open(self) -> tuple[int, ...]:

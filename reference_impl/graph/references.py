@@ -16,7 +16,7 @@ linear.
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Generic, Optional, TypeVar
 
@@ -122,12 +122,13 @@ def names_in_graph(graph: schema.GraphDef) -> set[str]:
 
 @dataclass(frozen=True)
 class Mentions(Generic[Name]):
-    """The ops of the nodes of a function, and the functions that they call, in order of first
-    mention.
+    """The ops of the nodes of a function, the functions that they call, in order of first mention,
+    and every name that may be a function's (see `named_by`).
     """
 
     ops: frozenset[str]
     calls: list[Name]
+    names: Collection[str]
 
 
 def mentions(functions: Mapping[Name, schema.FunctionDef]) -> dict[Name, Mentions[Name]]:
@@ -136,8 +137,9 @@ def mentions(functions: Mapping[Name, schema.FunctionDef]) -> dict[Name, Mention
     found = {}
     for name, function in functions.items():
         ops = frozenset(node.op for node in function.node_def)
-        calls = [known[other] for other in names_in(function.node_def) if other in known]
-        found[name] = Mentions(ops, calls)
+        names = names_in(function.node_def)
+        calls = [known[other] for other in names if other in known]
+        found[name] = Mentions(ops, calls, names.keys())
     return found
 
 

@@ -22,6 +22,7 @@ from typing import Any, Optional
 
 from reference_impl import safety
 from reference_impl.errors import UnsupportedModelError
+from reference_impl.fast import calls
 from reference_impl.fast import variables as fast_variables
 from reference_impl.format import extension, schema
 from reference_impl.format.container.layout import Layout
@@ -131,6 +132,8 @@ class Loader(LoadContext):
     def load(self, origin: Origin, hooks: Sequence[LoadHook], start: int = 0) -> Any:
         """Make all objects and return the object of the node `start`."""
         self.origin, self.hooks = origin, hooks
+        if self.options.fast:
+            self.library.prepare_call = calls.prepare
         for hook in hooks:
             hook.check(self)
         self.assets = asset.Assets(self.directory, self.meta_graph)

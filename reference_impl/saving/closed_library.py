@@ -33,6 +33,7 @@ class ClosedLibrary:
       sources: name -> the source.
       calls: name -> the functions of the export that the function calls, in order of first mention.
       ops: name -> the ops of its nodes.
+      mentioned: every name in the functions that may be an op or a function.
       runtime: the source of the functions that this process traced or wrote.
     """
 
@@ -41,6 +42,7 @@ class ClosedLibrary:
     sources: Mapping[ExportName, FunctionSource]
     calls: Mapping[ExportName, list[ExportName]]
     ops: Mapping[ExportName, frozenset[str]]
+    mentioned: frozenset[str]
     runtime: RuntimeFunctions
 
     def sorted(self) -> list[schema.FunctionDef]:

@@ -159,6 +159,7 @@ class ExportLibrary:
             MappingProxyType(dict(self._sources)),
             MappingProxyType({name: found.calls for name, found in mentioned.items()}),
             MappingProxyType({name: found.ops for name, found in mentioned.items()}),
+            frozenset().union(*[found.names for found in mentioned.values()]),
             self.runtime,
         )
 

@@ -15,7 +15,7 @@ from reference_impl.errors import AliasError
 from reference_impl.format import schema
 from reference_impl.format.names import INIT_SIGNATURE, MAIN_OP, OPTIMIZER
 from reference_impl.functions.names import ExportName
-from reference_impl.graph.references import names_in_graph
+from reference_impl.graph.references import names_in, names_in_graph
 from reference_impl.kinds import asset, constant, optimizer
 from reference_impl.saving import traces
 from reference_impl.saving.checks.functions import check_namespaces, strip_debug_ops
@@ -223,7 +223,10 @@ class _Builder:
             tf.version.GIT_VERSION,
         )
         info.stripped_default_attrs = True
+        library, graph = self._functions.library, self._out.graph_def
+        # Stripping changes ops of the functions.
+        stripped = self._options.strip_debug_ops
+        named = names_in_graph(graph) if stripped else library.mentioned.union(names_in(graph.node))
         # Names of functions of the export are not ops.
-        named = names_in_graph(self._out.graph_def) - self._functions.library.definitions.keys()
-        for _, definition in sorted(api.op_defs(named).items()):
+        for _, definition in sorted(api.op_defs(named - library.definitions.keys()).items()):
             info.stripped_op_list.op.add().CopyFrom(definition)

@@ -16,6 +16,8 @@ from reference_impl.graph.node_attributes import text_of
 
 # The name scope of a table's initialiser, and arguments that the condition of a loop does not use.
 _NUMBERED = re.compile(r"(key_value_init)\d+|(\w+?_)\d+(?=___redundant_placeholder)")
+# One of these is in every name that has such a number.
+_MARKS = b"key_value_init", b"___redundant_placeholder"
 _LOADED = re.compile(r"(?:_load_\d+(?:_\d+)?)+$")
 
 
@@ -31,6 +33,13 @@ def remove_process_numbers(definition: schema.FunctionDef) -> None:
     for attributes in definition.arg_attr.values():
         if text_of(attributes.attr, USER_NAME).isdigit():
             del attributes.attr[USER_NAME]
+    data = definition.SerializeToString()
+    if any(mark in data for mark in _MARKS):  # in hardly any function
+        _renumber(definition)
+
+
+def _renumber(definition: schema.FunctionDef) -> None:
+    """Number the names inside a FunctionDef from 0."""
     known: dict[str, str] = {}
 
     def number(match: re.Match[str]) -> str:

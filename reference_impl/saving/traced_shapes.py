@@ -5,17 +5,15 @@ RFC: FN-17
 
 from __future__ import annotations
 
-import itertools
-from collections.abc import Mapping
-
 import tensorflow as tf
 
 from reference_impl import tensorflow_api as api
 from reference_impl.format import schema
 from reference_impl.format.names import CALLS
+from reference_impl.format.values.shapes import Shape, shape_proto
 from reference_impl.functions.names import ExportName
 from reference_impl.functions.registered_function import RegisteredFunction
-from reference_impl.functions.specs import shape_protos
+from reference_impl.functions.specs import dims_of
 from reference_impl.saving.export_library import ExportLibrary
 from reference_impl.saving.traced_graphs import traced_graphs
 
@@ -35,6 +33,8 @@ class TracedShapes:
     def __init__(self, library: ExportLibrary):
         self._library = library
         self._done: set[ExportName] = set()
+        # sizes -> the message; most results have one of a few shapes
+        self._protos: dict[Shape, schema.TensorShapeProto] = {}
 
     def complete(self, function: object) -> None:
         """Complete a concrete function and the functions it calls.
@@ -46,10 +46,33 @@ class TracedShapes:
         for name, graph in traced_graphs(function, self._library):
             if name not in self._done:
                 self._done.add(name)
-                _add_graph_shapes(self._library.definitions[name], graph)
+                definition = self._library.definitions[name]
+                _add_types(definition, graph)
+                self._add_result_shapes(definition, graph)
+
+    def _add_result_shapes(self, definition: schema.FunctionDef, graph: tf.Graph) -> None:
+        """Add the shapes of the results of all nodes, where the graph knows one."""
+        operations = {item.name: item for item in graph.get_operations()}
+        for node in definition.node_def:
+            operation = operations.get(node.name)
+            if operation is None or operation.type != node.op or _SHAPES in node.attr:
+                continue
+            outputs = operation.outputs
+            shapes = [dims_of(output.shape) for output in outputs[: _results(node, len(outputs))]]
+            # Readers count the results of a call by this attribute.
+            if node.op in CALLS or any(shape is not None for shape in shapes):
+                protos = [self._proto(shape) for shape in shapes]
+                node.attr[_SHAPES].list.shape.extend(protos)
+
+    def _proto(self, shape: Shape) -> schema.TensorShapeProto:
+        found = self._protos.get(shape)
+        if found is None:
+            found = self._protos[shape] = shape_proto(shape)
+        return found
 
 
-def _add_graph_shapes(definition: schema.FunctionDef, graph: tf.Graph) -> None:
+def _add_types(definition: schema.FunctionDef, graph: tf.Graph) -> None:
+    """Add the types behind the handles among the arguments and results of a function."""
     signature = definition.signature
     for arguments, tensors in (
         (signature.input_arg, graph.inputs),
@@ -63,29 +86,11 @@ def _add_graph_shapes(definition: schema.FunctionDef, graph: tf.Graph) -> None:
             # keeps one (GOAL-13).
             if len(behind) == 1:
                 argument.handle_data.extend(behind)
-    _add_result_shapes(definition, {item.name: item for item in graph.get_operations()})
 
 
-def _add_result_shapes(
-    definition: schema.FunctionDef, operations: Mapping[str, tf.Operation]
-) -> None:
-    noted: list[tuple[schema.NodeDef, list[tf.TensorShape]]] = []
-    for node in definition.node_def:
-        operation = operations.get(node.name)
-        if operation is not None and operation.type == node.op and _SHAPES not in node.attr:
-            shapes = [output.shape for output in operation.outputs[: _results(node, operation)]]
-            # Readers count the results of a call by this attribute.
-            if node.op in CALLS or any(shape.rank is not None for shape in shapes):
-                noted.append((node, shapes))
-    every = list(itertools.chain.from_iterable([shapes for _, shapes in noted]))
-    protos = iter(shape_protos(every))
-    for node, shapes in noted:
-        node.attr[_SHAPES].list.shape.extend(itertools.islice(protos, len(shapes)))
-
-
-def _results(node: schema.NodeDef, operation: tf.Operation) -> int:
-    """Return the number of results of a node.
+def _results(node: schema.NodeDef, outputs: int) -> int:
+    """Return the number of results of a node, whose operation has so many outputs.
 
     In a graph that was differentiated, the operation of a call has more.
     """
-    return len(node.attr["Tout"].list.type) if "Tout" in node.attr else len(operation.outputs)
+    return len(node.attr["Tout"].list.type) if "Tout" in node.attr else outputs

@@ -89,10 +89,11 @@ def walk(root: object, options: SaveOptions) -> ObjectGraphWalk:
             made = traces_with_tensors(item.object, item.path)
             new_traces[id(item.object)] = item.object, made
     found = _with_signatures_traced(root, finder)
-    _check_traced(_functions(found), options.strict)
+    traced = {id(item.object): api.traces(item.object) for item in _functions(found)}
+    _check_traced(_functions(found), traced, options.strict)
     objects = {
-        id(item.object): _with_traces(item, options.strict, new_traces)
-        if isinstance(item.object, api.Function)
+        id(item.object): _with_traces(item, traced[id(item.object)], options.strict, new_traces)
+        if id(item.object) in traced
         else item
         for item in found
     }
@@ -159,10 +160,13 @@ def _with_signatures_traced(root: object, finder: ChildFinder) -> list[FoundObje
 
 
 def _with_traces(
-    item: FoundObject, strict: bool, new_traces: Mapping[int, tuple[Any, Sequence[Any]]]
+    item: FoundObject,
+    traced: Sequence[Any],
+    strict: bool,
+    new_traces: Mapping[int, tuple[Any, Sequence[Any]]],
 ) -> FoundObject:
     """Return a `tf.function` with its traces as children."""
-    own = [trace for trace in api.traces(item.object) if strict or not traces.unserialisable(trace)]
+    own = [trace for trace in traced if strict or not traces.unserialisable(trace)]
     saved = [*traces.distinct_traces(own), *_new_traces(item.object, new_traces)]
     children = {f"trace_{index}": trace for index, trace in enumerate(saved)}
     return replace(item, children=children)
@@ -174,13 +178,15 @@ def _new_traces(
     return new_traces[id(function)][1] if id(function) in new_traces else ()
 
 
-def _check_traced(functions: Sequence[FoundObject], strict: bool) -> None:
+def _check_traced(
+    functions: Sequence[FoundObject], traced: Mapping[int, Sequence[Any]], strict: bool
+) -> None:
     """Report functions that could not be called after loading, and traces that cannot be
-    written.
+    written. `traced` are the traces by the identity of the function.
     """
     # A loaded function without traces had none in its file either.
     live = [item for item in functions if not hasattr(item.object, "concrete_functions")]
-    empty = [item for item in live if not api.traces(item.object)]
+    empty = [item for item in live if not traced[id(item.object)]]
     helpers: list[str] = []
     untraced: list[str] = []
     for item in empty:
@@ -199,7 +205,7 @@ def _check_traced(functions: Sequence[FoundObject], strict: bool) -> None:
         )
         report_loss(UntracedFunctionError(reason, node=untraced[0]), "", strict)
     for item in functions:
-        for trace in api.traces(item.object):
+        for trace in traced[id(item.object)]:
             for name, why in traces.unserialisable(trace).items():
                 reason = (
                     f"the value of argument {name!r} in a call of the function cannot be stored:"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, Optional, TypeVar
+from typing import Any, Optional, TypeVar, Union, cast
 
 import tensorflow as tf
 
@@ -19,7 +19,10 @@ ConcreteFunction = private(
     "tensorflow.python.eager.polymorphic_function.monomorphic_function:ConcreteFunction",
 )
 
+_autograph_artifact = private("tensorflow.python.autograph.impl.api:autograph_artifact")
+
 _F = TypeVar("_F", bound=Callable[..., Any])
+_E = TypeVar("_E", bound=Union[type, Callable[..., Any]])
 
 
 def without_autograph(function: _F) -> _F:
@@ -28,6 +31,15 @@ def without_autograph(function: _F) -> _F:
     Public API; TensorFlow's own name for it has no type.
     """
     return tf.autograph.experimental.do_not_convert(function)
+
+
+def unconverted(entity: _E) -> _E:
+    """Decorate a function, or a class with a `__call__`, whose own code AutoGraph must not convert.
+
+    The public `do_not_convert` also turns AutoGraph off for everything that the function calls,
+    which takes longer than to match the arguments of a call. In 2.4-2.21.
+    """
+    return cast(_E, _autograph_artifact(entity))
 
 
 def call_flat(

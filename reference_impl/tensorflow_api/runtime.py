@@ -26,6 +26,19 @@ _op_def = private("tensorflow.python.framework.op_def_registry:get")
 _gradient_registry = private("tensorflow.python.framework.ops:gradient_registry")
 
 
+# The class of eager tensors: `tf.Tensor` has symbolic tensors too. In 2.4-2.21.
+EagerTensor = private("tensorflow.python.framework.ops:EagerTensor")
+
+
+def sizes_of(tensor: tf.Tensor) -> tuple[int, ...]:
+    """Return the shape of an eager tensor.
+
+    The public `shape` makes a `tf.TensorShape` of each new tensor. In 2.4-2.21.
+    """
+    sizes: tuple[int, ...] = tensor._shape_tuple()
+    return sizes
+
+
 def may_record() -> bool:
     """Return whether a `tf.GradientTape` or `tf.autodiff.ForwardAccumulator` is active."""
     return not _tape_set_is_empty()

@@ -9,6 +9,7 @@ from typing import Any, Optional
 
 from reference_impl import tensorflow_api as api
 from reference_impl.errors import UnsupportedModelError
+from reference_impl.fast import calls
 from reference_impl.format import schema
 from reference_impl.format.container.layout import Layout
 from reference_impl.functions.library import FunctionLibrary
@@ -45,6 +46,8 @@ class LiveProgram:
         )
         aliases = meta_graph.meta_info_def.function_aliases
         self.library = FunctionLibrary(self.program.graph.graph_def.library, self.file, aliases)
+        if options.fast:
+            self.library.prepare_call = calls.prepare
         self.part: Optional[Part] = None
         self.assets = Assets(directory, meta_graph)
         self.state: dict[str, Any] = {}
