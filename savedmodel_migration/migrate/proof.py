@@ -209,11 +209,12 @@ class Old(Recorder):
         """Return the same answers for ``part``, a MetaGraph that is equal but for its tags."""
         other = copy(self)
         other.asker, other.part = asker, part
-        tags = list(part.tags)
-        other.requests, other.dead = (
-            [replace(one, entry={**one.entry, "tags": tags}) for one in questions]
-            for questions in (self.requests, self.dead)
-        )
+
+        def asked_by(question: Question) -> Question:
+            return replace(question, entry={**question.entry, "tags": list(part.tags)})
+
+        other.requests = list(map(asked_by, self.requests))
+        other.dead = list(map(asked_by, self.dead))
         other.drawn_weights, other._bounds = list(self.drawn_weights), dict(self._bounds)
         return other
 

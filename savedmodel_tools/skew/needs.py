@@ -316,11 +316,9 @@ class Walk:
         those of their inputs.
         """
         known = [name for name in names if name in self.nodes]
-        nodes = [self.nodes[name] for name in known]
-        return [
-            *self._keys_of(known),
-            *self.bodies_of(name for node in nodes for name in self.leads.references(node)),
-        ]
+        referred = map(self.leads.references, [self.nodes[name] for name in known])
+        functions = itertools.chain.from_iterable(referred)
+        return [*self._keys_of(known), *self.bodies_of(functions)]
 
     def python_load(self) -> tuple[list[UseKey], list[UseKey]]:
         """Return what ``tf.saved_model.load`` imports and what it runs.

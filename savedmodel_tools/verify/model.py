@@ -200,8 +200,9 @@ class Graph(Leads):
         library = self.library
 
         def run_by(name: str) -> list[str]:
+            referred = functools.partial(self.references, gradients=False)
             nodes = self.function_nodes[name].messages
-            return [other for node in nodes for other in self.references(node, gradients=False)]
+            return list(itertools.chain.from_iterable(map(referred, nodes)))
 
         starts: list[str] = [
             name for name in library.gradients.values() if name in library.functions
