@@ -61,6 +61,9 @@ def run(repeats: int) -> list[Union[Comparison, NotMeasured]]:
             )
         ]
     turns = [list(measured(models)) for _ in range(min(repeats, 2))]
+    if not turns[0]:
+        reason = f"both load and call none of the {len(models)} folders in SAVEDMODEL_COMPAT_ZOO"
+        return [NotMeasured("first calls of real models", reason, failed=True)]
     what = f"first calls of {len(turns[0])} real models"
     return [
         _row(what, turns, "ours", "theirs", GOAL),
