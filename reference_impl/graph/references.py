@@ -55,7 +55,9 @@ def function_attributes(
 
 def _function_list(value: schema.AttrValue) -> Iterable[schema.NameAttrList]:
     kind = value.WhichOneof("value")
-    return (value.func,) if kind == "func" else value.list.func if kind == "list" else ()
+    if kind == "func":
+        return (value.func,)
+    return value.list.func if kind == "list" else ()
 
 
 def function_values(value: schema.AttrValue) -> Iterator[schema.NameAttrList]:

@@ -50,7 +50,7 @@ from savedmodel_migration import workers
 from savedmodel_migration.migrate.advice import UNUSABLE, never
 from savedmodel_migration.migrate.false_statements import askable, corrected
 from savedmodel_migration.migrate.records import Part, Verdict
-from savedmodel_migration.migrate.same_graph import KnownGradients
+from savedmodel_migration.migrate.same_graph import KnownGradients, model_content
 
 # all readers in one process: one for each would import TensorFlow once more for every model
 PROGRAM = workers.MIGRATION
@@ -701,13 +701,17 @@ def _tables(asker: Asker, loaded: Loaded, tables: list[list[str]]) -> Verdict:
 
 def _gradients(asker: Asker, loaded: Loaded, old: Old) -> Verdict:
     differences, close, count = [], False, 0
+    known = asker.known if old.gradients else None
+    # Read once for all questions: the files of a model may be large.
+    content = model_content(loaded.directory.resolve()) if known is not None else b""
     for question in old.requests:
         expected = old.gradients.get(question.entry["id"])
         if not expected:
             continue
         count += 1
         try:
-            got = _new_gradients(asker, loaded, question, old.io)
+            make = functools.partial(asker.gradients, loaded, question, old.io)
+            got = make() if known is None else known.of(content, _request(question, old.io), make)
         except ReplyError as error:
             differences.append(f"{question.signature}: {line_of(error)}")
             continue
@@ -726,15 +730,10 @@ def _gradients(asker: Asker, loaded: Loaded, old: Old) -> Verdict:
     return _verdict(f"gradients, {loaded.role}", differences, close, count)
 
 
-def _new_gradients(
-    asker: Asker, loaded: Loaded, question: Question, io: Path
-) -> Mapping[str, Tensor]:
-    make = functools.partial(asker.gradients, loaded, question, io)
-    if asker.known is None:
-        return make()
+def _request(question: Question, io: Path) -> tuple[object, ...]:
+    """Return what a question asks of a model, whatever the tags of the MetaGraph are."""
     inputs = (io / question.entry["inputs"]).read_bytes()
-    request = question.signature, inputs, frozenset(question.not_compared)
-    return asker.known.of(loaded.directory.resolve(), request, make)
+    return question.signature, inputs, frozenset(question.not_compared)
 
 
 def _verdict(what: str, differences: list[str], close: bool, count: int) -> Verdict:

@@ -52,10 +52,9 @@ class KnownGradients:
         self._known: dict[tuple[bytes, tuple[object, ...]], Gradients] = {}
 
     def of(
-        self, directory: Path, request: tuple[object, ...], make: Callable[[], Gradients]
+        self, content: bytes, request: tuple[object, ...], make: Callable[[], Gradients]
     ) -> Gradients:
-        """Return the gradients of the model in ``directory``. Raises what ``make`` raises."""
-        content = model_content(directory)
+        """Return the gradients of a model with a `model_content`. Raises what ``make`` raises."""
         if (content, request) in self._known:
             return self._known[content, request]
         made = make()
